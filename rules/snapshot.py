@@ -61,7 +61,6 @@ def say_loss(loss: LossRow, target: str = "") -> str:
 
 
 def is_outside(repository: str, owner: str) -> bool:
-    """Tell whether a repository belongs to somebody else."""
     return repository.partition("/")[0].casefold() != owner.casefold()
 
 
@@ -207,7 +206,6 @@ class Snapshot(CardRow):
 
     @property
     def moved_by(self) -> Mover:
-        """Who put the card where it stands."""
         return Mover(self.mover, self.mover_role, self.own_move)
 
     @property
@@ -240,7 +238,6 @@ class Snapshot(CardRow):
 
     @property
     def live_run(self) -> RunRow | None:
-        """The card's run while it has not ended."""
         return self.run if self.run and self.run.alive else None
 
     @property
@@ -257,7 +254,6 @@ class Snapshot(CardRow):
 
     @property
     def question(self) -> QuestionRow | None:
-        """The newest open question of its run."""
         return next(iter(self.open_questions), None)
 
     @property
@@ -299,7 +295,6 @@ class Snapshot(CardRow):
 
     @property
     def open_pull(self) -> CardPull | None:
-        """The card's pull request while it is open."""
         return self.pull if self.pull and self.pull.state == "open" else None
 
     @property

@@ -62,5 +62,4 @@ def choice_of(row: NoticeChoiceRow) -> NoticeChoice:
 
 
 def write(home: Path, subscribers: Mapping[str, Subscriber]) -> None:
-    """Put these in the place of the file."""
     private_file.write(home / FILE, _READER.dump_json(dict(subscribers), indent=1).decode() + "\n")

@@ -38,7 +38,7 @@ from runner.prompts.briefing import (
     RelatedReport,
     RuleBrief,
 )
-from runner.run.run_spec import Briefing, ReviewThread
+from runner.run.run_spec import Briefing
 
 
 def write(services: Services, card: CardRow, run_id: RunId, *, nonce: str = "") -> Briefing:
@@ -78,18 +78,12 @@ def source(db: Connection, card: CardRow, run_id: RunId, *, author_trusted: bool
         conversation=tuple(_conversation_message(message, last) for message in said),
         reviews=tuple(_conversation_message(message, last) for message in reviews),
         earlier=tuple(reversed(earlier)),
-        feedback=pending_threads(db, card),
+        feedback=threads.pending(db, card.card_id),
         related=_list_related(db, card, run),
         notes=notes.newest(db, (past.run_id for past in before), briefing.NOTES + 1),
         rule_briefs=_rule_briefs(db, card),
         **({"request": run.asked, "requested_by": run.by} if run is not None and run.asked else {}),
     )
-
-
-def pending_threads(db: Connection, card: CardRow) -> tuple[ReviewThread, ...]:
-    """Return the review threads that no run has addressed, the oldest first."""
-    rows = threads.pending(db, card.card_id)
-    return tuple(ReviewThread(it.thread_id, it.path, it.line or None, it.text, it.author) for it in rows)
 
 
 def _rule_briefs(db: Connection, card: CardRow) -> tuple[RuleBrief, ...]:

@@ -30,7 +30,7 @@ from ledger.queue.leases import Lease
 from ledger.rows.cards import CardRow
 from ledger.rows.runs import RunRow
 from ledger.views import briefings as made_briefings
-from ledger.views import cards, children, ci, grants, messages, plans, policies, questions, runs
+from ledger.views import cards, children, ci, grants, messages, plans, policies, questions, runs, threads
 from rules.card import agent_choice
 from rules.card.dependencies import may_name
 from rules.chatops.parser import WORKFLOWS
@@ -270,9 +270,8 @@ def _from_ledger(db: Connection, run: RunRow, card: CardRow) -> dict[str, Any]:
         "number": card.number,
         "title": card.title,
         "issue_repository": "" if here else card.repository or "",
-        "threads": ()
-        if run.mode == INVESTIGATE
-        else briefings.pending_threads(db, card),  # reading answers none
+        # Reading answers none.
+        "threads": () if run.mode == INVESTIGATE else threads.pending(db, card.card_id),
         "granted": grants.of_card(db, card.card_id, exact=True),
         "allowed": tuple(pattern for pattern in allowed if pattern != WORKFLOWS),
         "workflows": WORKFLOWS in allowed,

@@ -101,7 +101,6 @@ def sync_together(services: Services, card_ids: tuple[CardId, ...], paused: Coll
 
 
 def rank_columns() -> None:
-    """Read the order of columns in which runs wait."""
     services = current()
     with guard_hangs(services.engine, "job:rank_columns"):
         column_order.read_due(services, wakeups.pauses(services))
@@ -125,7 +124,6 @@ def publish(lane: str) -> None:
 
 
 def sweep_board(owner: str, number: str) -> None:
-    """Compare the board with the ledger."""
     services = current()
     for each in services.on_every_board():
         if each.board.is_at(owner, int(number)):

@@ -109,7 +109,6 @@ def kind_of(name: str) -> QueueName:
 
 
 def queue_key(name: str) -> str:
-    """Return the key of the queue's list in Redis."""
     return f"{Queue.redis_queue_namespace_prefix}{name}"
 
 

@@ -219,7 +219,6 @@ def reap(services: Services) -> None:
 
 
 def ingest(services: Services) -> None:
-    """Wake the ingestion of waiting deliveries."""
     for delivery_id in inbox.due_deliveries(services.engine, limit=MAX_AT_ONCE):
         queues.request(services.redis, "ingest", delivery_id)
 
@@ -237,7 +236,6 @@ def sync_cards(services: Services) -> None:
 
 
 def rank_columns(services: Services) -> None:
-    """Wake the reading of columns' orders."""
     paused = wakeups.pauses(services)
     with event_store.reading(services.engine) as db:
         due = column_order.is_due(db, paused)

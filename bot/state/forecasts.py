@@ -38,7 +38,6 @@ def board_forecast(db: Connection, board_id: BoardId, now: datetime) -> tuple[Fo
 
 
 def forecast_words(it: Forecast) -> str:
-    """Return a forecast in one sentence without its end."""
     match it.outlook:
         case Outlook.REACHED:
             end = "limit reached: no more runs start today"

@@ -31,7 +31,6 @@ def way_on(name: str, times: int) -> str:
 
 
 def delivery_name(delivery_id: DeliveryId) -> str:
-    """Return the name of a delivery's ingestion."""
     return f"delivery:{delivery_id}"
 
 

@@ -20,7 +20,6 @@ from rules.text import usd
 
 
 def list_reservations(db: Connection, board_id: BoardId) -> tuple[Share, ...]:
-    """Return the open reservations of the board's runs."""
     return tuple(
         Share(row.run_id, row.card_id, row.column, row.by, row.open_usd)
         for row in budgets.list_reserved(db, board_id)

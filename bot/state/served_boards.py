@@ -61,7 +61,6 @@ class ServedBoard:
 
     @property
     def address(self) -> BoardAddress:
-        """The owner's login and the board's number."""
         return BoardAddress(self.owner, self.number)
 
     @property

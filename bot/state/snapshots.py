@@ -241,12 +241,10 @@ READERS: Mapping[str, Callable[[Connection, Snapshot, Any, datetime], Any]] = {
 
 
 def board_stops(db: Connection, board_id: BoardId) -> tuple[StopRow, ...]:
-    """Return the board's kill switches that are on."""
     return policies.of_board(db, board_id).stops
 
 
 def board_losses(db: Connection, board_id: BoardId) -> tuple[LossRow, ...]:
-    """Return the board's targets that are out of reach."""
     return policies.of_board(db, board_id).losses
 
 

@@ -206,7 +206,6 @@ def drop_remains(engine: Engine) -> None:
 
 
 def _new_tables(rows: tuple[EditionRow, ...]) -> tuple[Table, ...]:
-    """Return the tables of this code that are not live."""
     there = live(rows)
     known = {*there.tables} if there is not None else set()
     return tuple(table for table in VIEWS.tables.values() if table.name not in known)

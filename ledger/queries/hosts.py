@@ -31,7 +31,6 @@ class HostStatus:
 
     @property
     def silence(self) -> timedelta:
-        """The time since its last heartbeat."""
         return self.at - self.row.seen_at
 
     @property
@@ -41,7 +40,6 @@ class HostStatus:
 
 
 def statuses(db: Connection) -> tuple[HostStatus, ...]:
-    """Return all hosts by name."""
     known, at_work = hosts.list_hosts(db), dict[str, list[RunId]]()
     for run in runs.list_held(db):
         at_work.setdefault(run.host, []).append(run.run_id)

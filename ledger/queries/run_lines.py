@@ -92,7 +92,6 @@ def later_lines(
 
 
 def stream_of(run_id: RunId) -> str:
-    """Return the name of the run's stream of events."""
     return f"run:{run_id}"
 
 

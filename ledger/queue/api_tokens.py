@@ -34,7 +34,6 @@ MEANING: Mapping[Scope, str] = {
 
 
 def scope_covers(scopes: tuple[str, ...], scope: Scope) -> bool:
-    """Tell whether a token with these scopes may do that."""
     order = list(Scope)
     return any(given in order and order.index(Scope(given)) >= order.index(scope) for given in scopes)
 

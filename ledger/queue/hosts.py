@@ -34,12 +34,10 @@ class HostList:
     at: datetime
 
     def is_alive(self, row: HostRow) -> bool:
-        """Tell whether its last heartbeat is young enough."""
         return self.at - row.seen_at < DEAD_AFTER
 
     @property
     def at_work(self) -> tuple[HostRow, ...]:
-        """The hosts that live and are not drained."""
         return tuple(row for row in self.rows if self.is_alive(row) and not row.drained)
 
 

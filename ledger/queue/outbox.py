@@ -234,7 +234,6 @@ def doubt_entries(db: Connection) -> None:
 
 
 def holders(db: Connection) -> tuple[str, ...]:
-    """Return who holds claims now."""
     return tuple([holder for (holder,) in _HOLDERS.all(db, {})])
 
 

@@ -131,7 +131,6 @@ def list_requested_cards(
 
 
 def count_waiting(db: Connection) -> int:
-    """Return how many cards have an unanswered request."""
     return int(_count.scalar(db, {}))
 
 

@@ -91,7 +91,6 @@ def all_boards(db: Connection) -> tuple[BoardRow, ...]:
 
 
 def list_removed(db: Connection) -> frozenset[BoardId]:
-    """Return the boards for which Cardinal works no more."""
     return frozenset(row.board_id for row in list_rows(db, BoardRow, boards, removed=True))
 
 

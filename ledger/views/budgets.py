@@ -72,7 +72,6 @@ def get(db: Connection, run_id: RunId) -> BudgetRow | None:
 
 
 def of_runs(db: Connection, run_ids: tuple[RunId, ...]) -> dict[RunId, BudgetRow]:
-    """Return the dollars of the known ones of these runs."""
     return {row.run_id: row for row in list_rows(db, BudgetRow, budgets, run_id=run_ids)}
 
 

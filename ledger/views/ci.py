@@ -56,7 +56,6 @@ def of_card(db: Connection, card_id: CardId) -> CiRow | None:
 
 
 def failures_of(db: Connection, card_id: CardId, head: str) -> tuple[CheckFailure, ...]:
-    """Return the red checks of that commit by name."""
     return list_rows(db, CheckFailure, failures, "name", card_id=card_id, head=head)
 
 

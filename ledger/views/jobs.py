@@ -42,7 +42,6 @@ def count_since(db: Connection, user_id: int, since: datetime) -> int:
 
 
 def list_requested_since(db: Connection, user_id: int, since: datetime) -> tuple[JobRow, ...]:
-    """Return an account's requests since then."""
     return tuple(row for row in list_rows(db, JobRow, jobs, "at", user_id=user_id) if row.at > since)
 
 

@@ -146,7 +146,6 @@ def dependents(db: Connection, repository: str, number: int, limit: int) -> tupl
 
 
 def select_held_cards() -> Select[tuple[str]]:
-    """Return the query for the cards that may not start."""
     return select(links.c.card_id).where(_holds())
 
 

@@ -1,8 +1,5 @@
 """Review threads that people with write access opened, and the runs that answered them."""
 
-from dataclasses import dataclass
-from datetime import datetime
-
 from sqlalchemy import Connection, Index, Table
 
 from ledger.db.rows import columns, count, fields_for, find, list_rows, record, setter
@@ -11,28 +8,8 @@ from ledger.event import Recorded
 from ledger.events.pull import ReviewSubmitted
 from ledger.events.run import ThreadAnswered
 from ledger.fold import Fold
-from ledger.ids import CardId, RunId
-
-
-@dataclass(frozen=True, slots=True)
-class ThreadRow:
-    """A thread on one of the issue's cards; a review is one batch.
-
-    `answered_by` is the run that addressed it, None while it is open. `answer` is the newest run's reply.
-    """
-
-    thread_id: str
-    card_id: CardId
-    review_id: int
-    seq: int
-    author: str
-    path: str
-    line: int
-    text: str
-    at: datetime
-    answered_by: RunId | None
-    answer: str = ""
-
+from ledger.ids import CardId
+from ledger.rows.threads import ThreadRow
 
 threads = Table(
     "view_threads",

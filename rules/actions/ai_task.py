@@ -75,7 +75,6 @@ class Settings(PolicyModel):
 
 
 def fits(archetype: Archetype) -> bool:
-    """Fit everywhere."""
     return True
 
 
@@ -98,7 +97,6 @@ def plan(policy: Policy, snapshot: Snapshot, settings: Settings, occasion: RuleT
 
 
 def headline(settings: Settings) -> str:
-    """Say it for the column's header."""
     sets = (
         ("labels", settings.labels),
         (str(settings.field), settings.field),

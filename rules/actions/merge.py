@@ -86,6 +86,5 @@ def _check_first(
 
 
 def headline(settings: Settings) -> str:
-    """Say it for the column's header."""
     approved = "approved " if settings.requires == "approved" else ""
     return f"merges the {approved}pull request ({settings.method})"

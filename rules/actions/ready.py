@@ -39,5 +39,4 @@ def plan(policy: Policy, snapshot: Snapshot, settings: Settings, occasion: RuleT
 
 
 def headline(settings: Settings) -> str:
-    """Say it for the column's header."""
     return "marks its pull request ready"

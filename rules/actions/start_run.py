@@ -20,7 +20,6 @@ class Settings(PolicyModel):
 
 
 def fits(archetype: Archetype) -> bool:
-    """Fit where agents work."""
     return archetype.STARTS_RUNS
 
 
@@ -30,5 +29,4 @@ def plan(policy: Policy, snapshot: Snapshot, settings: Settings, occasion: RuleT
 
 
 def headline(settings: Settings) -> str:
-    """Say it for the column's header."""
     return "assigns an agent that starts work"

@@ -3,10 +3,12 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ledger.events.board import CardExplained
 from ledger.events.policy import ColumnChange
 from ledger.states import CardState
 from rules.card.state import change_state, derive_state
 from rules.card.trigger import RuleTrigger
+from rules.intents.internal import ChangeCardState
 from rules.intents.outbound import Decision
 from rules.policy.column import ColumnPolicy
 from rules.policy.model import Policy
@@ -37,8 +39,10 @@ def act(
 def derive_and_act(
     policy: Policy, snapshot: Snapshot, column: ColumnPolicy, occasion: RuleTrigger
 ) -> Decision:
-    """Bring the state of a card that enters up to date, and carry out the actions."""
-    return derive_state(policy, snapshot) + act(policy, snapshot, column.entry_actions, occasion)
+    """Carry out the actions for a card that enters, and bring its state up to date unless one of them did."""
+    acted = act(policy, snapshot, column.entry_actions, occasion)
+    explained = any(isinstance(intent, ChangeCardState | CardExplained) for intent in acted.intents)
+    return acted if explained else derive_state(policy, snapshot) + acted
 
 
 def has_action(steps: Sequence[dict[str, Any]], name: str) -> bool:

@@ -19,7 +19,6 @@ enter = derive_and_act
 
 
 def derive(policy: Policy, snapshot: Snapshot) -> DerivedState:
-    """Say how the review stands."""
     pull = snapshot.pull
     if pull is None:
         return DerivedState(CardState.IN_REVIEW, "there is no pull request to review")

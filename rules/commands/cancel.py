@@ -19,7 +19,6 @@ IS_SAFE = True
 
 
 def offers(policy: Policy, snapshot: Snapshot) -> Iterator[CommandOffer]:
-    """Offer it while the run lives."""
     run = snapshot.live_run
     if run and run.stop_asked != "cancel":
         hint = "End the run; its commits are kept"

@@ -18,4 +18,5 @@ IS_SAFE = True
 
 
 def handle(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime) -> Decision:
+    """Post the reason."""
     return say(snapshot, given, sentence(why(policy, snapshot)))

@@ -20,6 +20,7 @@ IS_SAFE = True
 
 
 def handle(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime) -> Decision:
+    """Post the table of all commands."""
     return say(snapshot, given, command_table(policy))
 
 

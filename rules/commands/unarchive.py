@@ -18,7 +18,6 @@ INSTEAD = "To bring back a description: `/cardinal restore`."
 
 
 def offers(policy: Policy, snapshot: Snapshot) -> Iterator[CommandOffer]:
-    """Offer it for a card that left the board."""
     if snapshot.archived:
         hint = "Back to its column; nothing starts"
         yield CommandOffer("unarchive", "Bring it back", hint, Urgency.CARD)

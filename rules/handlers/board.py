@@ -32,7 +32,6 @@ from rules.policy.model import Policy
 
 @answers(BoardSeen)
 def describe_drags(policy: Policy, event: BoardSeen, now: datetime) -> Decision:
-    """Write the consequence of a drag into each column."""
     return Decision((DescribeColumns(CardId(event.board_id)),))
 
 

@@ -200,7 +200,6 @@ def show_restored(policy: Policy, snapshot: Snapshot, event: CardRestored, now: 
 
 @answers(CardExplained)
 def show_explanation(policy: Policy, snapshot: Snapshot, event: CardExplained, now: datetime) -> Decision:
-    """Show the reason for waiting on the card's face."""
     return Decision((UpdateFace(snapshot.card_id),))
 
 

@@ -1,4 +1,4 @@
-"""Changed links of a card's issue or of its blockers, and its cards on other boards: what a run awaits."""
+"""Changed links of a card's issue, and its cards on other boards: what its queued run waits for."""
 
 from datetime import datetime
 

@@ -75,7 +75,6 @@ def _show_approval(policy: Policy, snapshot: Snapshot, event: ReviewSubmitted, n
 
 @answers(ReviewDismissed, unsettles_merge=True)
 def forget_review(policy: Policy, snapshot: Snapshot, event: ReviewDismissed, now: datetime) -> Decision:
-    """Forget a verdict that was taken back."""
     if snapshot.live_run:
         return Decision()
     rest = policy.archetype(snapshot.column).AFTER_DISMISSAL

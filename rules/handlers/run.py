@@ -1,16 +1,19 @@
-"""Events of a run: its display for people, and the effect of its end on the card."""
+"""Events of a run: its display for people, the effect of its end on the card, and the halt of a board whose
+cards fail by one cause."""
 
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from ledger.events import agent, budget, findings, related, stage, witness
 from ledger.events import run as runs
+from ledger.events.board import BoardHalted, HaltLifted
 from ledger.events.run import RunRequeued
 from ledger.ids import CardId
 from ledger.model.column_names import column_key, same_column
 from ledger.model.limit_answers import Code, Subject, subject_of
 from ledger.model.policy_settings import Pipelines
+from ledger.rows.halts import HaltRow
 from ledger.rows.runs import RunRow
-from ledger.states import Ending, RunState
+from ledger.states import BY_ITSELF, Ending, RunState
 from rules.answers import answers
 from rules.card import overlap
 from rules.card.dependencies import ask_about_blockers
@@ -18,6 +21,7 @@ from rules.card.left_column import end_waiting, release_card
 from rules.card.move_rights import guard_entry
 from rules.card.state import derive_state
 from rules.card.stops import describe_stop
+from rules.card.trigger import time_stamp
 from rules.handlers import ci, failed_run, job
 from rules.handlers.card_moved import enter_column
 from rules.intents.internal import QueueRun
@@ -40,15 +44,73 @@ from rules.intents.outbound import (
     WriteRunComment,
 )
 from rules.policy.model import Policy
-from rules.runs import circuit_breaker
 from rules.runs.gate import leaves_draft
 from rules.runs.kill_switch import SWITCHED
 from rules.runs.mode import INVESTIGATE
 from rules.snapshot import Snapshot
-from rules.text import plain
+from rules.text import count, plain
 
+FIRST_WAIT, MAX_WAIT = timedelta(minutes=10), timedelta(hours=2)
+# A run gets so far only where the cause of a halt is gone: its agent started, and its model answered.
+_ALIVE = (RunState.AWAITING_APPROVAL, RunState.VALIDATING, RunState.PUBLISHING)
 # No worker holds it, so nobody but the rules can end it.
 WAITING = (RunState.QUEUED, RunState.PARKED, RunState.AWAITING_APPROVAL)
+
+
+def is_shared_cause(snapshot: Snapshot, event: runs.RunEnded) -> bool:
+    """Return whether the run's cause of failure halts the board: then it needs no report of its own."""
+    return bool(event.cause) and snapshot.halt is not None and snapshot.halt.cause == event.cause
+
+
+def halts(policy: Policy, snapshot: Snapshot, event: runs.RunEnded) -> bool:
+    """Return whether this ending is the one too many of its cause."""
+    return bool(event.cause) and snapshot.halt is None and snapshot.struck >= policy.limits.same_failures
+
+
+def judge_halt(policy: Policy, snapshot: Snapshot, event: runs.RunEnded, now: datetime) -> Decision:
+    """Halt the board, let it wait longer after a try in vain, or let it go on after one that went well."""
+    if halts(policy, snapshot, event):
+        return _halt(snapshot, event, now)
+    halt = snapshot.halt
+    if halt is None or halt.probe != event.run_id:
+        return Decision()
+    if event.ending in (Ending.CANCELLED, Ending.LOST):  # it shows neither: the next one tries
+        again = BoardHalted(snapshot.board_id, halt.cause, halt.because, now + FIRST_WAIT, halt.tries)
+        return Decision((again,), (f"{event.run_id} ended before it could tell",))
+    if not is_shared_cause(snapshot, event):
+        return _lift(snapshot, halt, f"{event.run_id} did not fail of it any more")
+    wait = min(FIRST_WAIT * 2 ** min(halt.tries + 1, 10), MAX_WAIT)
+    longer = BoardHalted(snapshot.board_id, halt.cause, halt.because, now + wait, halt.tries + 1)
+    return Decision((longer,), (f"{event.run_id} tried in vain: {halt.because}",))
+
+
+def came_through(snapshot: Snapshot, run: RunRow, event: runs.RunEvent) -> Decision:
+    """Let the board go on once the run that tries has got through to where the cause would have hit it."""
+    # One that reached a limit had its model for all of it; a paused one says nothing, and lets another try.
+    parked = isinstance(event, runs.RunParked) and event.why in ("question", "limit")
+    through = parked or (isinstance(event, runs.RunStepped) and event.after in _ALIVE)
+    if not through or snapshot.halt is None or snapshot.halt.probe != run.run_id:
+        return Decision()
+    return _lift(snapshot, snapshot.halt, f"{run.run_id} came through")
+
+
+def _halt(snapshot: Snapshot, event: runs.RunEnded, now: datetime) -> Decision:
+    said = plain(event.detail or event.reason, 200)
+    cards = count(snapshot.struck, "card")
+    halt = BoardHalted(snapshot.board_id, event.cause, said, now + FIRST_WAIT, 0)
+    text = (
+        f"Runs of {cards} failed for the same reason, so no run starts on the board for now:\n\n> {said}\n\n"
+        f"Cardinal tries again in {FIRST_WAIT.seconds // 60} minutes; this is the only message about it. Once"
+        " it is fixed, `/cardinal resume board` resumes everything at once; cards whose run failed need"
+        " `/cardinal retry`."
+    )
+    return Decision(
+        (halt, Say(snapshot.card_id, f"halt:{time_stamp(now)}", text)), (f"the board is halted: {said}",)
+    )
+
+
+def _lift(snapshot: Snapshot, halt: HaltRow, because: str) -> Decision:
+    return Decision((HaltLifted(snapshot.board_id, halt.cause, BY_ITSELF),), (because,))
 
 
 @answers(runs.PlanProposed, runs.PlanTicked, runs.Progressed, runs.ToolUsed, runs.CommandChecked)
@@ -82,7 +144,7 @@ def show_step(policy: Policy, snapshot: Snapshot, event: runs.RunEvent, now: dat
         seen += job.add_requested_budget(snapshot, event, now)
     if run.state is RunState.QUEUED:
         seen += ask_about_blockers(policy, snapshot, run.run_id)
-    return seen + _meanwhile(snapshot, run, event) + circuit_breaker.came_through(snapshot, run, event)
+    return seen + _meanwhile(snapshot, run, event) + came_through(snapshot, run, event)
 
 
 @answers(runs.BranchExported, stage.SnapshotTaken, reads=("shared",))
@@ -141,7 +203,6 @@ def question_asked(policy: Policy, snapshot: Snapshot, event: runs.QuestionAsked
 
 @answers(runs.QuestionAnswered, changes_check=True, reads=("proposed",))
 def write_answer(policy: Policy, snapshot: Snapshot, event: runs.QuestionAnswered, now: datetime) -> Decision:
-    """Write the answer into the question's comment."""
     settled = PostQuestion(snapshot.card_id, event.run_id, event.question_id)
     run = _newest(snapshot, event)
     state = derive_state(policy, snapshot) if run else Decision()
@@ -244,12 +305,10 @@ def tell_limit(policy: Policy, snapshot: Snapshot, event: related.PipelineLimite
 def finish_run(policy: Policy, snapshot: Snapshot, event: runs.RunEnded, now: datetime) -> Decision:
     """Report, show the card's new state, and let it go where the policy or a person wanted it."""
     card, run = snapshot.card_id, _newest(snapshot, event)
-    announced = circuit_breaker.halts(policy, snapshot, event) or circuit_breaker.is_shared_cause(
-        snapshot, event
-    )
+    announced = halts(policy, snapshot, event) or is_shared_cause(snapshot, event)
     posted = () if announced else (_last_word(card, run, event),)
     report = Decision(posted, (f"{event.run_id} ended: {event.ending}",))
-    report += circuit_breaker.judge_halt(policy, snapshot, event, now)
+    report += judge_halt(policy, snapshot, event, now)
     seen = show_run(policy, snapshot, event, now) + _ticker(snapshot)
     if run is None:
         return report + seen

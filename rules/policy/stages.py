@@ -126,7 +126,6 @@ class Specialist(PolicyModel):
 
 
 def strictest(*wanted: Permission | None) -> Permission:
-    """Return the permission that none of them loosens."""
     return max(
         (permission for permission in wanted if permission is not None), key=STRICTNESS.index, default="allow"
     )

@@ -29,7 +29,6 @@ class LimitInUse:
 
     @property
     def is_reached(self) -> bool:
-        """Whether nothing more fits."""
         return self.used >= self.allowed
 
 

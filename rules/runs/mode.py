@@ -39,7 +39,6 @@ def reason(rule: str, value: str) -> str:
 
 
 def choose_by_command(mode: str, by: str) -> Chosen:
-    """Return the mode that somebody asked for in words."""
     return Chosen(mode, "command", by)
 
 

@@ -160,7 +160,6 @@ def choose_runs(
 
 
 def limit_sentence(until: datetime) -> str:
-    """Return the sentence about GitHub's limit."""
     return f"GitHub takes no more calls before {until:%H:%M} UTC (its limit): it starts on its own then"
 
 

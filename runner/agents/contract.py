@@ -10,8 +10,9 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Protocol
 
+from ledger.rows.threads import ThreadRow
 from runner.agents.board_tools import BadCall, BoardCall
-from runner.run.run_spec import ReviewThread, ToolSpec
+from runner.run.run_spec import ToolSpec
 
 
 class Phase(StrEnum):
@@ -70,7 +71,7 @@ class Task:
     budget_usd: float
     scenarios: Path
     answer: str = ""
-    threads: tuple[ReviewThread, ...] = ()
+    threads: tuple[ThreadRow, ...] = ()
     tools: ToolSpec = field(default_factory=ToolSpec)
     granted: tuple[str, ...] = ()  # commands that people allowed, each that very one
     allowed: tuple[str, ...] = ()  # patterns that people allowed

@@ -71,7 +71,6 @@ class S3Store:
             raise
 
     def get(self, name: str, *, beat: Beat = unheard) -> FileIO | None:
-        """Return the bytes in a file without a name."""
         answer = self._find("read", "get_object", name)
         if answer is None:
             return None

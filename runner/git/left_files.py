@@ -1,17 +1,25 @@
 """Files in a workspace that are nobody's work: leftovers of tools, and all that set-up made or changed.
 
 Shell functions of Cardinal's own git commands, and the same rule for commits on the host.
+Which paths the `.gitignore` files of a commit ignore is asked of git, in a folder that has nothing else.
 """
 
 import tempfile
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 
-from runner.git.commits import Commit
-from runner.git.ignore_rules import ask_with_index
+from runner.errors import GitError
+from runner.git.cli import run_git
+from runner.git.commits import Commit, unquote_path
 from runner.git.mirror import Mirror
 from runner.git.tree_entries import EMPTY_TREE
+from runner.text.plain import one_line, redact
 
+_NAME = ".gitignore"
+_MAX_FILES = 1_000
+_MAX_BYTES = 5_000_000
+_FILES_AT_ONCE = 100  # their paths are arguments
+_QUERY_S = 60.0
 MAX_FILES = 20_000  # as many as a change may have, whoever made it
 # What interpreters, package managers, test runners and editors write by themselves: nobody means it to be
 # committed, and a repository may have forgotten to say so. Source: the templates of github/gitignore.
@@ -27,7 +35,6 @@ TOOLS_LEAVE = (
 _TAG = (
     "Signature: 8a477f597d28d172789f06886806bc55"  # bford.info/cachedir: caches of cargo, uv, pip and others
 )
-
 # The patterns count where the repository keeps no such file: asked of the index, which is the commit's.
 PASS_OVER = rf"""
 pass_over() {{
@@ -49,7 +56,6 @@ pass_over_caches() {{
   done >> "$GIT_DIR/info/exclude"
 }}
 """
-
 # `set_up` is a commit with all files as set-up left them, on the one that it found. `there` has the same of
 # another host, as rows: from where files were kept. A row is one of `git diff-tree --raw`. A change with such
 # a row, from the same content to the same, is not the agent's.
@@ -105,6 +111,80 @@ g update-ref -d refs/cardinal/set-up
 set_up=$(g commit-tree -m 'What set-up left' -p "$began" "$left") || exit
 g update-ref refs/cardinal/set-up "$set_up" && rows | wc -l
 """
+
+
+def list_ignored(mirror: Mirror, commit: str, files: frozenset[str], paths: frozenset[str]) -> frozenset[str]:
+    """Return those of the paths that the commit's own rules ignore. `files` are all paths of the commit.
+
+    Raises GitError, also where more rules apply to the paths than are read.
+    """
+    rules = tuple(_entries(mirror, commit, sorted(files & {*_rule_files(paths)})))
+    if not rules:
+        return frozenset()
+    with tempfile.TemporaryDirectory(prefix="cardinal-ignore.") as name:
+        folder = Path(name, "files")
+        folder.mkdir()
+        # Links are left out: git reads no rules behind one.
+        ask_with_index(mirror, folder, "update-index", "--index-info", given="".join(rules))
+        ask_with_index(mirror, folder, "checkout-index", "--all", "--force")
+        given = "".join(
+            f"{_quote_path(f'./{path}')}\n" for path in paths
+        )  # `./`: nothing begins like an order
+        said = ask_with_index(
+            mirror, folder, "check-ignore", "--no-index", "--stdin", given=given, fine=(0, 1)
+        )
+    return frozenset(unquote_path(row).removeprefix("./") for row in said.splitlines())
+
+
+def _rule_files(paths: Iterable[str]) -> Iterator[str]:
+    """Yield the names of all files whose rules could be about the paths."""
+    folders = {""}
+    for path in paths:
+        above = path.rpartition("/")[0]
+        while above not in folders:
+            folders.add(above)
+            above = above.rpartition("/")[0]
+    yield from (f"{folder}/{_NAME}".removeprefix("/") for folder in folders)
+
+
+def _entries(mirror: Mirror, commit: str, files: list[str]) -> Iterator[str]:
+    if len(files) > _MAX_FILES:
+        problem = f"{len(files):,} are about this change, more than {_MAX_FILES:,}: split the change"
+        raise GitError("read the .gitignore files", problem)
+    size = 0
+    for start in range(0, len(files), _FILES_AT_ONCE):
+        batch = files[start : start + _FILES_AT_ONCE]
+        for row in mirror.query("ls-tree", "--long", "--full-tree", commit, "--", *batch).splitlines():
+            entry, _, path = row.partition("\t")
+            mode, _, name, size_bytes = entry.split()
+            if mode.startswith("100"):
+                size += int(size_bytes)
+                yield f"{mode} {name}\t{path}\n"
+    if size > _MAX_BYTES:
+        problem = f"{size:,} bytes are more than {_MAX_BYTES:,}: shorten them on the default branch"
+        raise GitError("read the .gitignore files", problem)
+
+
+def ask_with_index(
+    mirror: Mirror, folder: Path, *words: str, given: str = "", fine: tuple[int, ...] = (0,)
+) -> str:
+    """Return git's answer about the folder, with an index beside it and the mirror's objects.
+
+    Raises GitError.
+    """
+    env = {"GIT_DIR": str(mirror.path.resolve()), "GIT_WORK_TREE": ".", "GIT_INDEX_FILE": f"{folder}.index"}
+    ran = run_git(
+        words, folder=folder, beat=mirror.beat, timeout_s=_QUERY_S, more_env=env, given=given.encode()
+    )
+    if ran.exit_code not in fine or ran.cut:
+        raise GitError(words[0], one_line(redact(ran.tail), 600))
+    return ran.out
+
+
+def _quote_path(path: str) -> str:
+    """Return a path as git reads it back, with any characters in it. Source: git-check-ignore(1)."""
+    plain = (chr(byte) if chr(byte).isalnum() and byte < 128 else f"\\{byte:03o}" for byte in path.encode())
+    return f'"{"".join(plain)}"'
 
 
 def without_set_up(

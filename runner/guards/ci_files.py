@@ -67,7 +67,6 @@ def _run_by(words: list[str]) -> Iterator[str]:
 
 
 def by_lines(path: str) -> bool:
-    """Whether only some lines of a file decide."""
     return bool(tool_files.find_reason(path, "lines"))
 
 
@@ -77,7 +76,6 @@ def decides(line: str) -> bool:
 
 
 def has_sections(path: str) -> bool:
-    """Whether only some sections of a file decide."""
     return _name(path) in _READERS
 
 

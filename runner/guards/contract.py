@@ -48,7 +48,6 @@ class Touched:
 
     @property
     def was_file(self) -> bool:
-        """Whether a file with content stood there before."""
         return self.before_mode.startswith("100")
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from runner.errors import GitError
 from runner.git.commits import Commit, unquote_path
-from runner.git.ignore_rules import list_ignored
+from runner.git.left_files import list_ignored
 from runner.git.mirror import Mirror
 from runner.git.tree_entries import EMPTY_TREE
 from runner.guards.ci_files import has_sections

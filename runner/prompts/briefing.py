@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TypeVar
 
+from ledger.rows.threads import ThreadRow
 from ledger.views.notes import NoteRow
-from runner.run.run_spec import Briefing, ReviewThread
+from runner.run.run_spec import Briefing
 from runner.text.plain import cut_bytes, redact
 from runner.text.untrusted import delimit_untrusted, flat
 from runner.text.visible import clean_line, clean_markup
@@ -92,7 +93,7 @@ class BriefingSource:
     conversation: tuple[ConversationMessage, ...] = ()
     earlier: tuple[EarlierRun, ...] = ()
     reviews: tuple[ConversationMessage, ...] = ()
-    feedback: tuple[ReviewThread, ...] = ()
+    feedback: tuple[ThreadRow, ...] = ()
     related: tuple[RelatedReport, ...] = ()
     rule_briefs: tuple[RuleBrief, ...] = ()
     notes: tuple[NoteRow, ...] = ()

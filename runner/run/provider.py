@@ -1,4 +1,4 @@
-"""Providers of models: where each is, its key, which only the gateway knows, and the operator's prices."""
+"""Providers of models: where each is, its key and the variable of that, and the operator's prices."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

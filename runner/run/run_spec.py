@@ -8,6 +8,7 @@ from typing import Protocol
 
 from ledger.ids import CardId, RunId
 from ledger.model.policy_settings import HostSecret, Pipelines, RepositoryLimits, Resources
+from ledger.rows.threads import ThreadRow
 from runner.run.instructions import Equipment, Layer, stack
 
 INVESTIGATE = "investigate"
@@ -102,17 +103,6 @@ class Guards:
 
     def action(self, guard: str) -> str:
         return self.actions.get(guard, "allow")
-
-
-@dataclass(frozen=True, slots=True)
-class ReviewThread:
-    """One review thread to answer; `line` is None for a remark about the whole file."""
-
-    thread_id: str
-    path: str
-    line: int | None
-    text: str
-    author: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -287,7 +277,7 @@ class RunSpec:
     authorship: Authorship
     tools: ToolSpec = ToolSpec()
     validation: ValidationSpec = ValidationSpec()
-    threads: tuple[ReviewThread, ...] = ()
+    threads: tuple[ThreadRow, ...] = ()
     workspace: str = "local"
     image: str = ""
     resources: Resources = field(default_factory=Resources)

@@ -28,7 +28,6 @@ class Secrecy:
     phrases: tuple[str, ...] = ()
 
     def redact_event(self, event: E) -> E:
-        """Return the event without such lines."""
         if not self.phrases:
             return event
         names = (field.name for field in dataclasses.fields(event) if field.name not in _NAMES)

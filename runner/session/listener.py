@@ -138,7 +138,6 @@ class AgentListener:
                 self._note(event)
 
     def _note(self, event: Noted) -> None:
-        """Record an event that needs no reply."""
         match event:
             case contract.Session(session_id=session_id, version=version):
                 self._open_session(session_id, version)

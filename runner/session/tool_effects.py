@@ -320,7 +320,7 @@ def _facts(spec: RunSpec, history: History, share: int) -> dict[str, object]:
             {
                 "thread_id": thread.thread_id,
                 "path": cut_bytes(thread.path, text_bytes),
-                "line": thread.line,
+                "line": thread.line or None,
                 "text": cut_bytes(_visible(thread.text), text_bytes),
                 "answered": thread.thread_id in history.threads,
             }

@@ -148,7 +148,6 @@ def _render(source: str) -> str:
 
 
 def _count_hidden(text: str, source: str, page: str, seen: str, addresses: str) -> tuple[str, ...]:
-    """Return the hidden contents by kind and number."""
     comments = _COMMENT.findall(page)
     hidden, written = 0, html.unescape(source)
     if written.split() != seen.split():  # else all of it is seen

@@ -132,7 +132,6 @@ class Folder:
         return tuple(self._read_name(_SIGNED).split())
 
     def mark_untrusted(self, why: str) -> None:
-        """Record why the checkout is not to be used again."""
         self._keep(_DISTRUSTED, why)
 
     def why_untrusted(self) -> str:

@@ -32,6 +32,7 @@ from ledger.log import event_store
 from ledger.model.limit_answers import answer_question
 from ledger.queue import leases
 from ledger.queue.leases import Lease
+from ledger.rows.threads import ThreadRow
 from runner.errors import UnverifiedCommitError
 from runner.exec.child import StopGrace
 from runner.run.log import RunLog
@@ -65,6 +66,13 @@ GIT_ENVIRONMENT = {
 }
 HURRY = StopGrace(ask_s=0.5, close_s=0.2, term_s=0.2)  # for who never obeys, or cannot
 LIMITS = Limits(timeout_s=240, silence_s=120, max_turns=20, budget_usd=1.0, iterations=2, full_runs=2)
+
+
+def review_thread(thread_id: str, path: str, line: int, text: str, author: str = "") -> ThreadRow:
+    """Return an open thread; `line` is 0 for the whole file."""
+    return ThreadRow(
+        thread_id, CARD, 1, 1, author, path, line, text, datetime(2026, 11, 29, tzinfo=UTC), None
+    )
 
 
 def limited(**changes: Any) -> Limits:

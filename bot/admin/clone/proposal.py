@@ -5,7 +5,7 @@ from pathlib import Path
 
 from bot.admin.clone.own_git import git_output
 from rules.policy.projects.proposal import Proposal, markers, propose
-from runner.checks.missing_program import LOCAL, programs_of, say_missing
+from runner.checks.command import LOCAL, programs_of, say_missing
 from runner.workspaces import bubblewrap
 
 OWN_IMAGE = frozenset(

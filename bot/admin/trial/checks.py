@@ -9,7 +9,7 @@ from bot.admin.trial.in_folder import lines_in_clone
 from bot.admin.trial.installed import InstalledPackages
 from bot.admin.trial.trial import PACKAGES, Trial, checks_text, has_own_policy, read_policy
 from rules.policy.projects.proposal import Proposal, propose
-from runner.checks.missing_program import LOCAL
+from runner.checks.command import LOCAL
 from runner.workspaces.bubblewrap import sandbox_problem
 from runner.workspaces.packages import Packages, write_packages
 

@@ -12,7 +12,6 @@ SAID = {"sub_issue_added", "sub_issue_removed", "parent_issue_added", "parent_is
 
 
 def read(payload: Payload, *, bot_id: int) -> tuple[Fact, ...]:  # noqa: ARG001 -- an own link is to be read, too
-    """Return the issue whose parent has to be read again."""
     if text_or_empty(payload, "action") not in SAID:
         return ()
     elsewhere = find(payload, "sub_issue_repo") is not None

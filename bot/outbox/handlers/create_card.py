@@ -33,7 +33,6 @@ ACT = Act("card:{run_id}:{proposal}", ordered=True)
 
 
 def carry_out(context: OutboxContext, intent: CreateCard, entry: Entry) -> ActResult:
-    """Make the issue and put it on the board."""
     card = current_card(context, intent.card_id)
     repository = intent.repository or card.repository
     if repository is None:

@@ -14,7 +14,6 @@ ACT = Act("{key}")
 
 
 def carry_out(context: OutboxContext, intent: CreateScheduledCard, entry: Entry) -> ActResult:
-    """Make the issue and put it on the board."""
     repository = intent.repository or context.board.home_repository
     if repository.partition("/")[0].casefold() != context.board.owner.casefold():
         raise GivenUpError(f"{repository} is not at {context.board.owner}: correct `schedule:` in the policy")

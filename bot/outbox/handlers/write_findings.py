@@ -14,7 +14,6 @@ ACT = Act("findings:{run_id}", ordered=True, coalesce=True)
 
 
 def carry_out(context: OutboxContext, intent: WriteFindings, entry: Entry) -> ActResult:
-    """Post or edit the comment."""
     with context.reading() as db:
         story = story_of(db, intent.run_id, context.config.public_url)
         thread = thread_of_run(db, intent.run_id, context)

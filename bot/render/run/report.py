@@ -9,9 +9,9 @@ from bot.render.markdown.escape import code, fit_comment, line, quote
 from bot.render.run import artifacts, evidence, reproduction
 from bot.render.run import story as run_story
 from bot.render.run.story import Story
+from ledger.rows.threads import ThreadRow
 from ledger.states import Ending
 from ledger.views.reports import ReportRow
-from ledger.views.threads import ThreadRow
 from rules.text import count
 
 MAX_ITEMS = 30

@@ -12,9 +12,9 @@ from ledger.queries.run_rows import RunRows
 from ledger.queries.timeline import TimelineRow
 from ledger.rows.cards import CardRow
 from ledger.rows.runs import RunRow
+from ledger.rows.threads import ThreadRow
 from ledger.states import RUN_HELD, Ending, RunState
 from ledger.views.reports import ReportRow
-from ledger.views.threads import ThreadRow
 from rules.text import count, usd
 
 STATES: Mapping[RunState, tuple[str, str]] = {

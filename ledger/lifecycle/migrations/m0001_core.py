@@ -62,7 +62,6 @@ POSTGRESQL_GUARDS = (
 
 
 def up(db: Connection) -> None:
-    """Make the tables and the guards of the events."""
     sqlite = db.dialect.name == "sqlite"
     ddl = TABLES.format(
         serial="INTEGER" if sqlite else "BIGINT",

@@ -155,7 +155,6 @@ def _ini(text: str) -> Tree:
 
 
 def _make(text: str) -> Tree:
-    """Return the recipe of each target."""
     targets: dict[str, object] = {}
     current: tuple[str, ...] = ()
     for line in text.replace("\\\n", " ").splitlines():

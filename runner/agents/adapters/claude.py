@@ -104,7 +104,6 @@ def user_message(text: str) -> bytes:
 
 
 def allow_reply(ask_id: str, wish: Mapping[str, Any]) -> bytes:
-    """Return the permission to use a tool as requested."""
     return _answer(ask_id, {"behavior": "allow", "updatedInput": dict(wish)})
 
 
@@ -168,7 +167,6 @@ class ClaudeDialogue(JsonLinesDialogue):
 
     @property
     def command(self) -> contract.Command:
-        """The program with its first prompt."""
         return self._command
 
     def permit(self, ask_id: str, *, allowed: bool, why: str) -> bytes | None:

@@ -501,7 +501,6 @@ class Codex:
         return "openai"
 
     def session_files(self, session_id: str) -> tuple[str, ...]:
-        """Return its rollout."""
         return (f".codex/sessions/*/*/*/rollout-*-{session_id}.jsonl",)
 
     def begin(self, task: Task, layout: Layout) -> Dialogue:

@@ -264,7 +264,6 @@ class Scripted:
         return ""
 
     def session_files(self, session_id: str) -> tuple[str, ...]:
-        """Return its one file."""
         return (f"scripted-{session_id}.json",)
 
     def begin(self, task: contract.Task, layout: contract.Layout) -> "ScriptedDialogue":

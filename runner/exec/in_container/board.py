@@ -125,7 +125,6 @@ def call(board: Board, tool: str, given: str) -> int:
 
 
 def main(words: list[str]) -> int:
-    """Return the exit code."""
     board = Board(os.environ.get("CARDINAL_GATEWAY") or GATEWAY)
     try:
         if words == ["--list"]:

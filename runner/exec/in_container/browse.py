@@ -329,7 +329,6 @@ def picture(page: Page, path: Path) -> None:
 
 
 def open_recorded(browser: Browser) -> BrowserContext:
-    """Return a context of which a video is made."""
     return browser.new_context(
         viewport=_SIZE,
         record_video_dir="/tmp/video",  # noqa: S108 - the container's own

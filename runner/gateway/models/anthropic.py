@@ -58,7 +58,6 @@ class Messages(Wire):
                 reading.fail(given.get("error"))
 
     def read_whole(self, reading: Reading, given: Mapping[str, Any]) -> None:
-        """Add an answer that came in one piece."""
         reading.text_bytes += count_text_bytes(given.get("content"))
         reading.take(given.get("usage"), last=True)
         reading.ended = True

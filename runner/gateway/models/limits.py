@@ -41,7 +41,6 @@ class RunBudget:
 
     @property
     def free_usd(self) -> float:
-        """The dollars that no call has reserved."""
         return 0.0 if self.over or self.out_of_tokens else self.left_usd - self.held_usd
 
     @property

@@ -66,7 +66,6 @@ class Responses(_OpenAI):
             reading.fail(given.get("error") or given.get("message"))
 
     def read_whole(self, reading: Reading, given: Mapping[str, Any]) -> None:
-        """Add an answer that came in one piece."""
         reading.text_bytes += count_text_bytes(given.get("output"))
         self._end(reading, given)
 
@@ -127,7 +126,6 @@ class Chat(_OpenAI):
         reading.take(given.get("usage"), last=reading.ended)
 
     def read_whole(self, reading: Reading, given: Mapping[str, Any]) -> None:
-        """Add an answer that came in one piece."""
         reading.text_bytes += sum(_text_bytes(choice.get("message")) for choice in _choices(given))
         reading.take(given.get("usage"), last=True)
         reading.note("service_tier", given.get("service_tier"))

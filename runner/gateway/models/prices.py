@@ -125,5 +125,4 @@ def warm() -> None:
 
 
 def tokens_of(count_bytes: int) -> int:
-    """Return the approximate tokens of so many bytes."""
     return -(-count_bytes // _BYTES_PER_TOKEN)

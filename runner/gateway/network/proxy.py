@@ -21,9 +21,12 @@ from runner.gateway.network.addresses import (
     plain_address,
     reachable_addresses,
 )
-from runner.gateway.network.relay import (
+from runner.gateway.network.request import BadRequestError, ProxyRequest, onward, target_of
+from runner.gateway.network.secret_tunnel import (
     CHUNK_BYTES,
     Ends,
+    RequestRefusedError,
+    SecretTunnels,
     abort,
     both,
     close_writer,
@@ -32,8 +35,6 @@ from runner.gateway.network.relay import (
     read_request,
     send_body,
 )
-from runner.gateway.network.request import BadRequestError, ProxyRequest, onward, target_of
-from runner.gateway.network.secret_tunnel import RequestRefusedError, SecretTunnels
 from runner.gateway.network.tls_hello import HANDSHAKE, UNRECOGNIZED_NAME, BadHelloError, Hellos
 
 # linux/in.h, in6.h: the size of a packet on the route of a connected socket. The loopback device alone takes

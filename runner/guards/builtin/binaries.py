@@ -11,7 +11,6 @@ _ADVICE = "take the binary file out, or make it when it is needed"
 
 
 def find_breaches(change: Change, rules: Guards) -> Iterator[Breach]:
-    """Yield binary files."""
     for touched in change.touched:
         if touched.binary:
             yield breach(touched, f"binaries: {rules.action('binaries')}", "is a binary file", _ADVICE)

@@ -215,7 +215,6 @@ class DockerWorkspace(Folder):
         return self._image.image_id
 
     def mirror_at(self, mirror: Path) -> str:  # noqa: ARG002 - the contract's
-        """Return a neutral path."""
         return MIRROR
 
     def start(

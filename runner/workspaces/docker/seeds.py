@@ -83,7 +83,6 @@ def restore_seed(engine: Engine, cell: Cell, name: str) -> bool:
 
 
 def old(engine: Engine, home: str, most: int = KEPT) -> Iterator[Leftover]:
-    """Yield all but the newest images of this home."""
     kept = engine.images({HOME_LABEL: home})
     named = [image for image in kept if image.names]
     for image in (*named[most:], *(image for image in kept if not image.names)):

@@ -7,9 +7,9 @@ from ledger.states import Ending
 from runner.agents.contract import Phase
 from runner.prompts.compose import CI_TURN, compose
 from runner.run.history import History
-from runner.run.run_spec import Briefing, ReviewThread
+from runner.run.run_spec import Briefing
 from tests.runner.session.test_board_calls import ORDER
-from tests.runner.world import BRANCH, CARD, World, checks
+from tests.runner.world import BRANCH, CARD, World, checks, review_thread
 
 FINISH = {"finish": {"done": "It greets.", "changed": ["hello.txt"]}}
 PLAN = {"plan": {"summary": "Greet", "steps": ["Write it", "Commit it"]}}
@@ -79,7 +79,7 @@ def test_a_revision_works_on_the_same_branch_and_answers_every_thread(world: Wor
         {"thread": {"match": "README", "say": "Seen"}}, FINISH])  # fmt: skip
     world.run(world.spec())
     first = world.head()
-    threads = (ReviewThread("T1", "hello.txt", 1, "Moin!"), ReviewThread("T2", "README.md", None, "Fine?"))
+    threads = (review_thread("T1", "hello.txt", 1, "Moin!"), review_thread("T2", "README.md", 0, "Fine?"))
     session = world.only("SessionStarted").session_id
     world.lease = None
     world.run(world.spec(run_id="r2", attempt=2, kind="revision", session_id=session, threads=threads))
@@ -102,7 +102,7 @@ def test_a_remark_that_the_script_did_not_foresee_is_answered_and_left_open(worl
         {"thread": {"others": True, "addressed": False, "say": "I cannot."}},
         {"finish": {"done": "{{addressed}}"}}])  # fmt: skip
     world.run(world.spec())
-    threads = (ReviewThread("T1", "hello.txt", 1, "moin!"), ReviewThread("T2", "hello.txt", 2, "Shorter?"))
+    threads = (review_thread("T1", "hello.txt", 1, "moin!"), review_thread("T2", "hello.txt", 2, "Shorter?"))
     session = world.only("SessionStarted").session_id
     world.lease = None
     world.run(world.spec(run_id="r2", attempt=2, kind="revision", session_id=session, threads=threads))

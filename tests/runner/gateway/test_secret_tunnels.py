@@ -20,8 +20,7 @@ from runner.gateway.network.added_header import AddedHeader
 from runner.gateway.network.addresses import NetworkAccess, NetworkRules
 from runner.gateway.network.authority import Authority, system_bundle
 from runner.gateway.network.proxy import serve_proxy
-from runner.gateway.network.relay import close_writer
-from runner.gateway.network.secret_tunnel import SecretTunnels
+from runner.gateway.network.secret_tunnel import SecretTunnels, close_writer
 from tests.runner.gateway.package_registry import registry_of
 from tests.runner.gateway.wires import WAIT_S, Stage, connect, served, status
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from runner.errors import GitError
-from runner.git.ignore_rules import list_ignored
+from runner.git.left_files import list_ignored
 from runner.git.mirror import Mirror
 from runner.guards.diff import Known, change_of
 from tests.runner.guards.test_guards import brought_out

@@ -27,8 +27,9 @@ from runner.agents.board_tools import (
     schema_of,
 )
 from runner.run.history import History
-from runner.run.run_spec import Authorship, Briefing, Committer, HostPaths, Limits, ReviewThread, RunSpec
+from runner.run.run_spec import Authorship, Briefing, Committer, HostPaths, Limits, RunSpec
 from runner.session.tool_effects import SHOWN_BYTES, Effect, card_shown, effect_of
+from tests.runner.world import review_thread
 
 RUN = RunId("r1")
 NOWHERE = Path("/nowhere")
@@ -252,7 +253,7 @@ def test_a_long_title_fits_github() -> None:
     assert len(made.input.model_dump()["title"]) <= 256
 
 
-THREADS = (ReviewThread("T1", "a.py", 3, "Why?"), ReviewThread("T2", "b.py", None, "And here?"))
+THREADS = (review_thread("T1", "a.py", 3, "Why?"), review_thread("T2", "b.py", 0, "And here?"))
 
 
 def test_the_card_is_shown_as_the_run_knows_it() -> None:
@@ -305,7 +306,7 @@ def test_the_card_is_shown_as_often_as_it_is_asked_for_also_while_planning() -> 
 @pytest.mark.parametrize("letter", ["x", "ж", "字", "🐦", "\x00", '"'])
 def test_however_much_a_card_holds_what_is_shown_fits_a_datagram(letter: str) -> None:
     long = letter * 10_000
-    threads = tuple(ReviewThread(f"T{n}", long, n, long) for n in range(60))
+    threads = tuple(review_thread(f"T{n}", long, n, long) for n in range(60))
     past = history(
         PlanProposed(RUN, 1, long, tuple(long for _ in range(40))),
         *(Noted(RUN, long) for _ in range(60)),

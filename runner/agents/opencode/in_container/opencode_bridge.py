@@ -118,7 +118,6 @@ class OpencodeTurn:
         return _CHECK_S if self._check_at is None else max(0.0, self._check_at - time.monotonic())
 
     def handle_message(self, message: dict[str, Any]) -> None:
-        """Carry out an order of the supervisor."""
         if "steer" in message and not self.ended:
             self._prompt(str(message["steer"]))
         elif "permit" in message:
