@@ -183,6 +183,18 @@ def for_person(
     }
 
 
+def by_cause(failed: LaneCards) -> tuple[list[list[ListedCard]], LaneCards]:
+    """Return the cards that failed for the same cause as another, cause by cause; and all others."""
+    of_cause: dict[str, list[ListedCard]] = {}
+    for card in failed.cards:
+        of_cause.setdefault(card.cause, []).append(card)
+    same = [cards for cause, cards in of_cause.items() if cause and len(cards) > 1]
+    ids = {card.card_id for cards in same for card in cards}
+    parts = (failed.cards, *failed.owned.values())
+    rest, *owned = ([card for card in part if card.card_id not in ids] for part in parts)
+    return same, LaneCards(rest, dict(zip(failed.owned, owned, strict=True)))
+
+
 def of_column(
     db: Connection,
     scopes: Sequence[CardScope],

@@ -106,7 +106,7 @@ def test_a_long_list_is_cut_and_says_how_to_see_the_rest(pages: Pages) -> None:
     for path, rest, few in ((BOARD, 231, "Broken 0"), ("/", 230, "Basket 0")):
         page = alice.get(f"{path}?label=bug").text
         listed = titles(alice, f"{path}?label=bug")
-        assert listed[0] == few
+        assert few in (listed[0], listed[1])  # the inbox has the broken one in a lane before
         left, address = re.findall(r'And (\d+) more: <a href="([^"]+)">all', page)[0]
         assert len(listed) - (path == "/") == rest - int(left)  # the inbox has the broken one in another lane
         seen = list[str]()
@@ -178,6 +178,6 @@ def test_every_page_refuses_a_parameter_that_it_does_not_know(pages: Pages) -> N
     for path, said in sentences.items():
         answer = alice.get(path)
         assert (answer.status_code, said in unescape(answer.text)) == (400, True), path
-        assert "<script" not in answer.text
+        assert HOSTILE not in answer.text
         assert alice.get(path.partition("?")[0] + "?acted=before").status_code == 200, path
         assert pages.browser("bob", signed_in=False).get(path).status_code == 401
