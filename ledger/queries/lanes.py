@@ -268,6 +268,10 @@ def _select_lane(scopes: Sequence[CardScope], wanted: CardFilter) -> Select[Any]
 def _rows(db: Connection, query: Select[Any]) -> tuple[ListedCard, ...]:
     listed = db.execute(query)
     return tuple(
-        ListedCard._make((*card, tuple(json.loads(settings or "{}").get("reviewers") or ()), assignees))
+        ListedCard._make((*card, _reviewers(settings) if settings else (), assignees))
         for *card, settings, assignees in listed
     )
+
+
+def _reviewers(settings: str) -> tuple[str, ...]:
+    return tuple(json.loads(settings).get("reviewers") or ())

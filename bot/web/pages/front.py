@@ -15,7 +15,7 @@ from bot.web.site.filters import FilterForm, filter_form
 from bot.web.site.following import ListHtml
 from bot.web.site.holds import MAX_WHY
 from bot.web.site.layout import TITLE, Site
-from bot.web.site.lists import MAX_ACTING, card_view, inbox_row_html
+from bot.web.site.lists import MAX_ACTING, card_view, fit_rows, inbox_row_html
 from bot.web.site.times import when
 from bot.web.site.visibility import VisibleBoard, may_see
 from ledger.ids import BoardId, CardId
@@ -30,7 +30,10 @@ from rules.chatops.parser import may_answer
 from rules.text import plain
 
 EMPTY = "Nothing here yet. Drag a card on your board into a column that starts work."
-MAX_CARDS = 16  # of a lane while others are shown, too: a page stays under 100 kB
+MAX_CARDS = 12  # of a lane while others are shown, too: a page stays under 100 kB
+MAX_ROWS, LITTLE = 84_000, 3_000  # bytes of HTML of all rows, and of those that each lane may have anyway
+MAX_DECISIONS = 16_000  # bytes of HTML of all rows with decisions in one page: others are fetched
+MAX_CAUSES = 8
 MAX_TOGETHER = 20  # cards of one cause that are listed, and retried at once: as many acts a minute has
 MORE = "This lists only what you may read on GitHub. A run's files are linked from its page."
 VERBS = {
@@ -85,12 +88,17 @@ def mount(site: Site) -> None:
             may = _right_to_answer(db, scopes, _roles(site, visit, boards))
             listed = _list_lanes(db, form, scopes)
             waiting = lanes.count_waiting(db, scopes)
-        row, places = inbox_row_html(), iter(range(MAX_ACTING))
+        row, places, room = inbox_row_html(), iter(range(MAX_ACTING)), MAX_DECISIONS
 
         def make(card: ListedCard, verb: str) -> Markup:
-            place = next(places, None) if verb else None
+            nonlocal room
+            view, place = card_view(card, site.clock()), next(places, None) if verb else None
             it = None if place is None else decisions.for_card(site, visit, card.card_id)  # may ask GitHub
-            return row(card_view(card, site.clock()), form.address, verb, it, open=place == 0)
+            made = row(view, form.address, verb, it, open=place == 0)
+            if it is None or len(made) > room:
+                return made if it is None else row(view, form.address, verb)
+            room -= len(made)
+            return made
 
         return following.page(
             "front.html",
@@ -195,24 +203,42 @@ def _list_values(
     return {
         "nothing": EMPTY if nothing else "",
         "total": sum(len(its.cards) for its in shown.values()),
-        "lanes": [_view(form, lane, its, login, make) for lane, its in shown.items()],
+        "lanes": _views(form, shown, login, make),
     }
 
 
-def _view(form: FilterForm, lane: Lane, its: LaneCards, login: str, make: MakeRow) -> LaneView:
+def _views(
+    form: FilterForm, shown: Mapping[Lane, LaneCards], login: str, make: MakeRow
+) -> Sequence[LaneView]:
+    """Return the lanes; of long texts the first lanes show more, and each lane a little."""
+    views, room = list[LaneView](), MAX_ROWS
+    for place, (lane, its) in enumerate(shown.items(), start=1):
+        views.append(_view(form, lane, its, login, make, room=room - LITTLE * (len(shown) - place)))
+        same = (row for it in views[-1].same for row in it.rows)
+        room -= sum(map(len, (*same, *views[-1].mine, *views[-1].others)))
+    return views
+
+
+def _view(form: FilterForm, lane: Lane, its: LaneCards, login: str, make: MakeRow, *, room: int) -> LaneView:
     limit, offset = form.window(MAX_CARDS)
     alone = form.section is not None  # then each card is listed
     same, rest = ([], its) if alone or lane is not Lane.FAILED else lanes.by_cause(its)
     total = len(its.cards)
     every = form.ways(lane, total, 0)[0][0]
-    together = tuple(_together(cards, every, make) for cards in islice(same, MAX_CARDS))
+    together = list[SameCauseView]()
+    for cards_of_cause in islice(same, MAX_CAUSES):
+        together.append(_together(cards_of_cause, every, make, room // 2))
+        room -= sum(map(len, together[-1].rows))
     parts = rest.of(login, limit=limit, offset=offset)
     mine, others = (tuple(make(card, _verb(lane, card)) for card in part) for part in parts)
+    if not alone:
+        mine = tuple(fit_rows(mine, room))
+        others = tuple(fit_rows(others, room - sum(map(len, mine))))
     shown = len(mine) + len(others) + sum(it.total for it in together)
     return LaneView(
         name=lane.value,
         total=total,
-        same=together,
+        same=tuple(together),
         mine=mine,
         others=others,
         heading="Other people's" if mine else "",
@@ -221,12 +247,13 @@ def _view(form: FilterForm, lane: Lane, its: LaneCards, login: str, make: MakeRo
     )
 
 
-def _together(cards: Sequence[ListedCard], every: str, make: MakeRow) -> SameCauseView:
+def _together(cards: Sequence[ListedCard], every: str, make: MakeRow, room: int) -> SameCauseView:
+    rows = (make(card, _verb(Lane.FAILED, card)) for card in cards[:MAX_TOGETHER])
     return SameCauseView(
         total=len(cards),
         why=plain(cards[0].because, MAX_WHY),
         since=cards[0].state_at.isoformat(),
-        rows=tuple(make(card, _verb(Lane.FAILED, card)) for card in cards[:MAX_TOGETHER]),
+        rows=tuple(fit_rows(rows, room)),
         all=every,
     )
 

@@ -28,7 +28,9 @@ def place_of(browser: Browser, path: str) -> tuple[str, str]:
     """Return the address of an open page's stream, and the last event that it shows."""
     page = browser.get(path)
     (live,) = re.findall(r'data-live="([^"]+)"', page.text)
-    assert len(re.findall(r'<script src="/assets/[0-9a-f]+/page\.js"', page.text)) == 1  # without it nobody reads the stream
+    assert (
+        len(re.findall(r'<script src="/assets/[0-9a-f]+/page\.js"', page.text)) == 1
+    )  # without it nobody reads the stream
     return live, after(page)
 
 
