@@ -83,7 +83,7 @@
         made.innerHTML = await decisionOf(row);
         const form = made.content.querySelector("form:has([name=name][value^='retry'])");
         if (!form) continue;
-        const answer = await fetch(form.action, {method: "POST", body: new URLSearchParams(new FormData(form)), redirect: "manual"});
+        const answer = await fetch(form.getAttribute("action"), {method: "POST", body: new URLSearchParams(new FormData(form)), redirect: "manual"});
         if (answer.type !== "opaqueredirect") throw new Error(answer.statusText || answer.status);
         done += 1;
         button.textContent = `${done} of ${rows.length} retried`;
