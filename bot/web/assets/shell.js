@@ -56,7 +56,9 @@
       if (board.path === location.pathname) link.setAttribute("aria-current", "page");
       return link;
     });
-    if (parts.length) document.getElementById("boards").replaceChildren(make("p", {className: "heading"}, "Boards"), ...parts);
+    const place = document.getElementById("boards"), every = one("a:not(.board)", place);  // of a narrow window
+    place.classList.toggle("full", parts.length > 0);
+    place.replaceChildren(every, ...(parts.length ? [make("p", {className: "heading"}, "Boards")] : []), ...parts);
   }
   const KEPT = `nav ${one(".side .who").textContent}`;
   const kept = () => JSON.parse(sessionStorage.getItem(KEPT) || "null");

@@ -115,7 +115,7 @@ def _commands(site: Site, visit: SignIn, card: CardRow) -> tuple[list[Found], li
             found.append({**shared, "name": offer.label, "note": plain(offer.hint)})
         else:  # one form of many commands
             found += [
-                {**shared, "name": name, "note": plain(words), "choice": name}
+                {**shared, "name": name, "note": plain(words.partition(": ")[2]), "choice": name}
                 for name, words in offer.choices
             ]
         forms.append(html((form,), path))
