@@ -22,7 +22,8 @@ READS = True
 def command(login: str, *, everything: bool, as_json: bool, **given: str | None) -> None:
     """Print the cards that need a person, in the page's lanes.
 
-    These are *Needs you*, *Working*, *In review*, *Ready to merge* and *Stuck*.
+    These are *Needs input*, *Failed*, *To review* and *Ready to merge*; with --all also
+    *Working*, *Queued* and *Blocked*.
 
     \b
     Examples:

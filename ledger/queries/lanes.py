@@ -22,39 +22,43 @@ from ledger.queries.card_filter import (
     in_sight,
     match_filter,
 )
-from ledger.states import CardState, RunState
+from ledger.states import ATTENTION, CardState, RunState
 from ledger.views.cards import cards
 from ledger.views.questions import questions
 from ledger.views.runs import runs
 
 
 class Lane(StrEnum):
-    """A lane, as people read it."""
+    """A lane, as people read it; those that wait for a person come first."""
 
-    NEEDS_YOU = "Needs you"
+    NEEDS_INPUT = "Needs input"
     NEEDS_OTHERS = "Needs others"  # for_person alone puts cards there
-    WORKING = "Working"
-    IN_REVIEW = "In review"
+    FAILED = "Failed"
+    REVIEW = "To review"
     READY = "Ready to merge"
-    STUCK = "Stuck"
+    WORKING = "Working"
+    QUEUED = "Queued"
+    BLOCKED = "Blocked"
 
 
 S = CardState
 LANES: Mapping[CardState, Lane] = {
-    S.NEEDS_INPUT: Lane.NEEDS_YOU,
-    S.QUEUED: Lane.WORKING,
+    S.NEEDS_INPUT: Lane.NEEDS_INPUT,
+    S.FAILED: Lane.FAILED,
+    S.WORK_COMPLETE: Lane.REVIEW,
+    S.CHANGES_REQUESTED: Lane.REVIEW,
+    S.IN_REVIEW: Lane.REVIEW,
+    S.APPROVED: Lane.READY,
     S.WORKING: Lane.WORKING,
     S.REVISING: Lane.WORKING,
-    S.WORK_COMPLETE: Lane.IN_REVIEW,
-    S.IN_REVIEW: Lane.IN_REVIEW,
-    S.CHANGES_REQUESTED: Lane.IN_REVIEW,
-    S.APPROVED: Lane.READY,
-    S.FAILED: Lane.STUCK,
-    S.BLOCKED: Lane.STUCK,
+    S.QUEUED: Lane.QUEUED,
+    S.BLOCKED: Lane.BLOCKED,
 }
+WAITING_LANES = frozenset({Lane.NEEDS_OTHERS, *(LANES[state] for state in ATTENTION)})
 PLAN = "plan"
 _FIELDS = cards.c.card_id, cards.c.repository, cards.c.number, cards.c.title, cards.c.column, STATE
 _MORE_FIELDS = cards.c.state_at, cards.c.mover, cards.c.run_id, runs.c.by, runs.c.usd
+_CAUSE = case((cards.c.state == S.FAILED, func.coalesce(runs.c.cause, "")), else_="")
 _BY_A_PERSON = runs.c.door.in_(BY_PEOPLE) & (runs.c.by != "") & runs.c.by.not_like("%[bot]")
 _WITH_PLAN = runs.c.state == RunState.AWAITING_APPROVAL
 _SUBJECT = (
@@ -75,7 +79,8 @@ class ListedCard(NamedTuple):
     """A card in a list. `mover` put it where it stands; the fields below are of its newest run, or None.
 
     `because` is empty where it would name an issue of a repository that is not in sight. `waits_for` is PLAN
-    or the subject of the run's open question; empty where no run waits for a person.
+    or the subject of the run's open question; empty where no run waits for a person. `cause` is the code of
+    why the run failed where other cards may share that.
     """
 
     card_id: CardId
@@ -92,6 +97,7 @@ class ListedCard(NamedTuple):
     usd: float | None
     board_id: BoardId
     waits_for: str
+    cause: str = ""
     reviewers: tuple[str, ...] = ()
     assignees: tuple[str, ...] = ()
 
@@ -162,7 +168,7 @@ def for_person(
     by: Mapping[Lane, LaneCards], login: str, may_answer: Callable[[ListedCard], bool]
 ) -> Mapping[Lane, LaneCards]:
     """Return the lanes as the person reads them: others' cards that only others may answer stand apart."""
-    needs = by[Lane.NEEDS_YOU]
+    needs = by[Lane.NEEDS_INPUT]
     mine = needs.owned.get(login.casefold(), [])
     ids = {card.card_id for card in mine}
     parted: tuple[list[ListedCard], list[ListedCard]] = [], []
@@ -171,9 +177,21 @@ def for_person(
     yours, theirs = parted
     return {
         **by,
-        Lane.NEEDS_YOU: LaneCards(yours, {login.casefold(): mine}),
+        Lane.NEEDS_INPUT: LaneCards(yours, {login.casefold(): mine}),
         Lane.NEEDS_OTHERS: LaneCards(theirs, {}),
     }
+
+
+def by_cause(failed: LaneCards) -> tuple[list[list[ListedCard]], LaneCards]:
+    """Return the cards that failed for the same cause as another, cause by cause; and all others."""
+    of_cause: dict[str, list[ListedCard]] = {}
+    for card in failed.cards:
+        of_cause.setdefault(card.cause, []).append(card)
+    same = [cards for cause, cards in of_cause.items() if cause and len(cards) > 1]
+    ids = {card.card_id for cards in same for card in cards}
+    parts = (failed.cards, *failed.owned.values())
+    rest, *owned = ([card for card in part if card.card_id not in ids] for part in parts)
+    return same, LaneCards(rest, dict(zip(failed.owned, owned, strict=True)))
 
 
 def of_column(
@@ -229,8 +247,18 @@ def lane_counts(
     return by_column
 
 
+def count_waiting(db: Connection, scopes: Sequence[CardScope], wanted: CardFilter = ALL) -> int:
+    """Return how many cards wait for a person: the one count of inbox, pages, boards and API."""
+    return sum(waiting_in(by_state) for by_state in lane_counts(db, scopes, wanted).values())
+
+
+def waiting_in(by_state: Mapping[CardState, int]) -> int:
+    """Return how many of the cards, counted by their state, wait for a person."""
+    return sum(by_state.get(state, 0) for state in ATTENTION)
+
+
 def _select_lane(scopes: Sequence[CardScope], wanted: CardFilter) -> Select[Any]:
-    fields = (*_FIELDS, cards.c.because, *_MORE_FIELDS, cards.c.board_id, _WAITS_FOR, _UNASKED)
+    fields = (*_FIELDS, cards.c.because, *_MORE_FIELDS, cards.c.board_id, _WAITS_FOR, _CAUSE, _UNASKED)
     seen = in_sight(scopes, archived=wanted.archived)
     return select(*fields, cards.c.assignees).select_from(FROM).where(seen, match_filter(wanted))
 
@@ -238,6 +266,10 @@ def _select_lane(scopes: Sequence[CardScope], wanted: CardFilter) -> Select[Any]
 def _rows(db: Connection, query: Select[Any]) -> tuple[ListedCard, ...]:
     listed = db.execute(query)
     return tuple(
-        ListedCard._make((*card, tuple(json.loads(settings or "{}").get("reviewers") or ()), assignees))
+        ListedCard._make((*card, _reviewers(settings) if settings else (), assignees))
         for *card, settings, assignees in listed
     )
+
+
+def _reviewers(settings: str) -> tuple[str, ...]:
+    return tuple(json.loads(settings).get("reviewers") or ())

@@ -14,7 +14,7 @@ class RunRow:
 
     `files_changed` are of the newest checkpoint until the change is measured, with its lines. `commits` are
     those that were brought out to be published; `kept` as `commits` in RunEnded. `pushing`: it was about to
-    push, and nothing says since whether it did.
+    push, and nothing says since whether it did. `cause` as in RunEnded.
     """
 
     run_id: RunId
@@ -84,6 +84,7 @@ class RunRow:
     pushed_head: str = ""
     iteration: int = 0
     full_runs: int = 0
+    cause: str = ""
 
     @property
     def alive(self) -> bool:

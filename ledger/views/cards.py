@@ -7,26 +7,21 @@ from sqlalchemy import (
     Index,
     Select,
     Table,
-    Text,
     Update,
     bindparam,
     case,
     func,
     select,
-    text,
-    type_coerce,
 )
 
 from ledger.db.rows import (
     add,
-    all_rows,
     change,
     columns,
     fields_for,
     find,
     insert,
     list_rows,
-    pick,
     rename_key,
     rename_values,
     setter,
@@ -65,10 +60,9 @@ from ledger.events.run import CHECK, BranchPushed, RunQueued
 from ledger.fold import Fold
 from ledger.ids import CardId
 from ledger.rows.cards import CardRow
-from ledger.states import ATTENTION, Reason
+from ledger.states import Reason
 
 UNRANKED = 1_000_000  # a card whose place in its column was not read yet stands below all others
-_WANTED = f"state IN ({', '.join(repr(state.value) for state in ATTENTION)})"
 
 
 cards = Table(
@@ -89,13 +83,8 @@ cards = Table(
     Index("view_cards_pull", "pull_repository", "pull_number"),
     Index("view_cards_lane", "pull_repository", "reason"),
     Index("view_cards_head", "pull_head"),
-    Index("view_cards_attention", "state_at", sqlite_where=text(_WANTED), postgresql_where=text(_WANTED)),
 )
 fold = Fold()
-_state_text = type_coerce(cards.c.state, Text)
-_ORDER = case({state.value: place for place, state in enumerate(ATTENTION)}, value=_state_text)
-_WAITING = pick(CardRow, cards).where(text(_WANTED), ~cards.c.archived)
-_ATTENTION = Statement(_WAITING.order_by(_ORDER, cards.c.state_at))
 
 
 def get(db: Connection, card_id: CardId) -> CardRow | None:
@@ -129,11 +118,6 @@ def of_pull(db: Connection, repository: str, number: int) -> tuple[CardRow, ...]
     """
     order = ("archived", "created_at")
     return list_rows(db, CardRow, cards, *order, pull_repository=repository, pull_number=number)
-
-
-def attention(db: Connection) -> tuple[CardRow, ...]:
-    """Return the cards that wait for a person: questions, failures, then finished work, the oldest first."""
-    return all_rows(db, CardRow, _ATTENTION)
 
 
 def of_head(db: Connection, repository: str, head: str) -> tuple[CardRow, ...]:

@@ -246,7 +246,7 @@ fold.on(happened.RunHung)(setter(runs, lambda e: {"hung_s": e.silent_s}, "run_id
 
 @fold.on(happened.RunEnded)
 def _fold_run_ended(db: Connection, it: Recorded, event: happened.RunEnded) -> None:
-    how = {name: getattr(event, name) for name in ("ending", "reason", "detail", "last_known")}
+    how = {name: getattr(event, name) for name in ("ending", "reason", "detail", "last_known", "cause")}
     end = {"state": RunState.ENDED, "ended_at": it.at, "kept": event.commits}
     _set(db, event, question_id="", parked_why="", **how, **end)
 

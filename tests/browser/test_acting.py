@@ -19,7 +19,7 @@ def press(page: Page, button: str, command: str, **words: str) -> None:
     for field, text in words.items():
         page.get_by_placeholder(field.replace("_", " ")).fill(text)
     page.get_by_role("button", name=button, exact=True).click()
-    expect(page.locator("h1 + [role=status]")).to_contain_text(f"alice gave /cardinal {command}")
+    expect(page.locator(".answer")).to_contain_text(f"alice gave /cardinal {command}")
 
 
 def given(town: Watched) -> list[tuple[str, str]]:
@@ -100,7 +100,7 @@ def test_the_pages_work_without_scripts(browser: Browser, town: Watched) -> None
         sign_in(page, town, "/", "alice")
         page.get_by_role("searchbox").fill("what no title has")
         page.get_by_role("searchbox").press("Enter")
-        expect(page.locator("main").get_by_role("status")).to_have_text("No cards that you may see match.")
+        expect(page.locator("#list").get_by_role("status")).to_have_text("No cards that you may see match.")
         page.get_by_role("link", name="Show all").click()
         page.get_by_role("link", name=run_id).click()
         press(page, "8081", "answer")

@@ -1,5 +1,6 @@
 """Writes the board's status update: the count of cards that run, wait and need a person."""
 
+from collections import Counter
 from collections.abc import Iterable
 
 from sqlalchemy import Connection
@@ -14,9 +15,11 @@ from bot.state import policies, snapshots, structure
 from bot.state.outbox_context import OutboxContext
 from ledger.events.run import CHECK
 from ledger.ids import BoardId
+from ledger.queries import lanes
+from ledger.queries.card_filter import CardScope
 from ledger.queue.outbox import Entry
 from ledger.states import CardState
-from ledger.views import cards, full_disks, halts, runs, stalls
+from ledger.views import full_disks, halts, runs, stalls
 from rules.card.dependencies import may_name
 from rules.intents.outbound import UpdateTicker
 from rules.snapshot import say_loss
@@ -71,13 +74,15 @@ def count_cards(db: Connection, board_id: BoardId) -> status_update.Counts:
 
     Runs that only check have no agent, and their steps bring no ticker up to date.
     """
-    waiting = [card for card in cards.attention(db) if card.board_id == board_id]
+    by_state = Counter[CardState]()
+    for counted in lanes.lane_counts(db, [CardScope(board_id)]).values():
+        by_state.update(counted)
     halt = halts.of_board(db, board_id)
     return status_update.Counts(
         running=sum(run.kind != CHECK for run in runs.list_held(db, board_id)),
-        waiting=len(waiting),
+        waiting=lanes.waiting_in(by_state),
         queued=sum(run.kind != CHECK for run in runs.list_queued(db, board_id)),
         halted=halt.because if halt else "",
-        urgent=sum(card.state in URGENT for card in waiting),
+        urgent=sum(by_state[state] for state in URGENT),
         stalled=stalls.counts(db).get(board_id, 0),
     )

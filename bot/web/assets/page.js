@@ -1,7 +1,7 @@
 "use strict";
 // Keeps what an open page shows as it would be if it were loaded now. The page works without this.
-// A list comes by its stream, without forms: those stay, and those of other rows are fetched when they are
-// opened. Any other page is loaded anew when its stream says that there is news.
+// A list comes by its stream, without decisions: those stay, and those of other rows are fetched when they
+// are opened. Any other page is loaded anew when its stream says that there is news.
 (() => {
   const AGAIN_MS = 10_000, SPREAD_MS = 40_000;
   const state = document.getElementById("live"), main = document.querySelector("main");
@@ -32,10 +32,13 @@
     replace(list(), fresh);
     shown = html;
     tick();
+    offerRetries();
+    const waiting = list().querySelector("[data-waiting]");
+    if (waiting) dispatchEvent(new CustomEvent("waiting", {detail: Number(waiting.dataset.waiting)}));
     state.textContent = "live";
   }
 
-  // A row's forms fit while its card is as it was.
+  // A row's decision fits while its card is as it was.
   const rowOf = (row) => `${row.querySelector("a")?.href} ${row.dataset.at} ${row.querySelector(".why")?.textContent}`;
   function keepForms(fresh) {
     const there = new Map([...list().querySelectorAll("li:has(form)")].map((row) => [rowOf(row), row]));
@@ -43,26 +46,56 @@
       part.replaceWith(there.get(rowOf(part.parentElement))?.querySelector("details") ?? part);
   }
 
-  async function fetchForms(event) {
-    const part = event.target, row = part.closest("li[data-at]");
-    if (!part.open || !row || part.querySelector("form, p")) return;
-    const note = part.appendChild(document.createElement("p"));
+  // Fills a row that has been opened with its decision: that is its reader's own, and in no stream.
+  async function fetchDecision(event) {
+    const part = event.target, row = part.closest("li[data-decide]"), place = part.querySelector(":scope > .decide");
+    if (!part.open || row !== part.parentElement || !place || part.dataset.filled || place.querySelector("form, ol, .text")) return;
+    part.dataset.filled = "asked";
     try {
-      const answer = await fetch(row.querySelector("a").href, {signal: AbortSignal.timeout(AGAIN_MS)});
-      if (!answer.ok) throw new Error(answer.statusText || answer.status);
-      const forms = parsed(await answer.text()).querySelectorAll("main > form.act");
-      const here = new URL(location.href);
-      here.searchParams.delete("acted");  // the answer to what was done before
-      for (const form of forms) form.elements.namedItem("back").value = here.pathname + here.search;
-      if (forms.length) note.replaceWith(...forms);
-      else note.textContent = "There is nothing you can do here right now.";
+      place.innerHTML = await decisionOf(row);
+      if (!place.children.length) place.append("There is nothing to decide here any more.");
     } catch (error) {
-      note.remove();
+      delete part.dataset.filled;
       part.open = false;
-      state.textContent = `the forms could not be loaded (${error.message}): open them again`;
+      state.textContent = `the decision could not be loaded (${error.message}): open it again`;
+    }
+    part.dispatchEvent(new Event("filled"));
+  }
+  async function decisionOf(row) {
+    const answer = await fetch(`/decide/${encodeURIComponent(row.dataset.decide)}`, {signal: AbortSignal.timeout(AGAIN_MS)});
+    if (!answer.ok) throw new Error(answer.statusText || answer.status);
+    const made = document.createElement("template"), here = new URL(location.href);
+    made.innerHTML = await answer.text();  // made by the server
+    here.searchParams.delete("acted");  // the answer to what was done before
+    for (const form of made.content.querySelectorAll("form")) form.elements.namedItem("back").value = here.pathname + here.search;
+    return made.innerHTML;
+  }
+  main.addEventListener("toggle", fetchDecision, true);
+
+  // Retries the cards of one cause: each by its own form, one after the other, until one is refused.
+  async function retryAll(button) {
+    const rows = [...button.closest("li").querySelectorAll("li[data-decide]")];
+    let done = 0;
+    button.disabled = true;
+    try {
+      for (const row of rows) {
+        const made = document.createElement("template");
+        made.innerHTML = await decisionOf(row);
+        const form = made.content.querySelector("form:has([name=name][value^='retry'])");
+        if (!form) continue;
+        const answer = await fetch(form.getAttribute("action"), {method: "POST", body: new URLSearchParams(new FormData(form)), redirect: "manual"});
+        if (answer.type !== "opaqueredirect") throw new Error(answer.statusText || answer.status);
+        done += 1;
+        button.textContent = `${done} of ${rows.length} retried`;
+      }
+    } catch (error) {
+      button.textContent = `${done} of ${rows.length} retried, then: ${error.message}. Retry the rest`;
+      button.disabled = false;
     }
   }
-  main.addEventListener("toggle", fetchForms, true);
+  const offerRetries = () => document.querySelectorAll("[data-retry-all]").forEach((button) => { button.hidden = false; });
+  main.addEventListener("click", (event) => { if (event.target.matches("[data-retry-all]")) retryAll(event.target); });
+  offerRetries();
 
   async function renew() {
     wanted = true;

@@ -1,44 +1,70 @@
-"""The front page: the inbox of whoever is signed in, lane by lane over all boards."""
+"""The front page: the signed-in person's inbox, lane by lane over all boards, decisions in place."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
+from itertools import islice
 
-from flask import Response, current_app
+from flask import Response, current_app, render_template
 from markupsafe import Markup
 from sqlalchemy import Connection
 
 from bot.state import policies
-from bot.web.acting import offered
-from bot.web.site import following
+from bot.web.site import decisions, following, parameters
 from bot.web.site.filters import FilterForm, filter_form
 from bot.web.site.following import ListHtml
+from bot.web.site.holds import MAX_WHY
 from bot.web.site.layout import TITLE, Site
-from bot.web.site.lists import MAX_ACTING, card_view, row_html
+from bot.web.site.lists import MAX_ACTING, card_view, fit_rows, inbox_row_html
 from bot.web.site.times import when
-from bot.web.site.visibility import VisibleBoard
-from ledger.ids import BoardId
+from bot.web.site.visibility import VisibleBoard, may_see
+from ledger.ids import BoardId, CardId
 from ledger.log import event_store
 from ledger.model.limit_answers import Subject
 from ledger.queries import lanes
 from ledger.queries.card_filter import CardScope
-from ledger.queries.lanes import LANES, PLAN, Lane, LaneCards, ListedCard
+from ledger.queries.lanes import LANES, PLAN, WAITING_LANES, Lane, LaneCards, ListedCard
 from ledger.queue.sign_ins import SignIn
+from ledger.views import cards
 from rules.chatops.parser import may_answer
+from rules.text import plain
 
 EMPTY = "Nothing here yet. Drag a card on your board into a column that starts work."
-MAX_CARDS = 16  # of a lane while others are shown, too: a page stays under 100 kB
+MAX_CARDS = 12  # of a lane while others are shown, too: a page stays under 100 kB
+MAX_ROWS, LITTLE = 84_000, 3_000  # bytes of HTML of all rows, and of those that each lane may have anyway
+MAX_DECISIONS = 16_000  # bytes of HTML of all rows with decisions in one page: others are fetched
+MAX_CAUSES = 8
+MAX_TOGETHER = 20  # cards of one cause that are listed, and retried at once: as many acts a minute has
 MORE = "This lists only what you may read on GitHub. A run's files are linked from its page."
+VERBS = {
+    Lane.NEEDS_INPUT: "Answer",
+    Lane.NEEDS_OTHERS: "Read",
+    Lane.FAILED: "See why",
+    Lane.REVIEW: "Report",
+    Lane.READY: "Decide",
+}
 RightToAnswer = Callable[[str, ListedCard], bool]  # of a login
-MakeRow = Callable[[ListedCard, bool], Markup]  # whether it has its forms
+MakeRow = Callable[[ListedCard, str], Markup]  # with the verb of its decision; empty without one
+
+
+@dataclass(frozen=True, slots=True)
+class SameCauseView:
+    """Cards that failed for one cause, the longest since `since`; `rows` has the first of them."""
+
+    total: int
+    why: str
+    since: str
+    rows: tuple[Markup, ...]
+    all: str
 
 
 @dataclass(frozen=True, slots=True)
 class LaneView:
-    """A lane: the visitor's own cards and, below a `heading`, others'; `ways` lead to those not listed."""
+    """A lane: cards of one cause, the visitor's own, others' below a `heading`; `ways` lead to the rest."""
 
     name: str
     total: int
+    same: tuple[SameCauseView, ...]
     mine: tuple[Markup, ...]
     others: tuple[Markup, ...]
     heading: str
@@ -61,11 +87,18 @@ def mount(site: Site) -> None:
             form = _form(db, scopes)
             may = _right_to_answer(db, scopes, _roles(site, visit, boards))
             listed = _list_lanes(db, form, scopes)
-        row = row_html()
+            waiting = lanes.count_waiting(db, scopes)
+        row, places, room = inbox_row_html(), iter(range(MAX_ACTING)), MAX_DECISIONS
 
-        def make(card: ListedCard, acts: bool) -> Markup:
-            forms = offered.for_card(site, visit, card.card_id) if acts else ()  # may ask GitHub
-            return row(card_view(card, site.clock(), forms), form.address, in_column=False)
+        def make(card: ListedCard, verb: str) -> Markup:
+            nonlocal room
+            view, place = card_view(card, site.clock()), next(places, None) if verb else None
+            it = None if place is None else decisions.for_card(site, visit, card.card_id)  # may ask GitHub
+            made = row(view, form.address, verb, it, open=place == 0)
+            if it is None or len(made) > room:
+                return made if it is None else row(view, form.address, verb)
+            room -= len(made)
+            return made
 
         return following.page(
             "front.html",
@@ -76,8 +109,19 @@ def mount(site: Site) -> None:
             boards=boards,
             hint=f"{MORE} You are signed in as {visit.login} until {when(visit.until)}.",
             visit=visit,
+            waiting=waiting,
             **_list_values(form, listed, visit.login, may, make),
         )
+
+    @site.get("/decide/<card_id>")
+    def decide(visit: SignIn, card_id: str) -> Response:
+        parameters.check_names()
+        with event_store.reading(site.engine) as db:
+            card = cards.get(db, CardId(card_id))
+        if card is None or not may_see(site, visit, card):
+            return site.nothing(visit)
+        it = decisions.for_card(site, visit, card.card_id)
+        return Response(render_template("decision.html", it=it, back="/") if it else "")
 
     @site.get("/live/inbox")
     def news(visit: SignIn) -> Response:
@@ -115,21 +159,22 @@ def _maker(
     site: Site, form: FilterForm, scopes: Sequence[CardScope], roles: Mapping[str, str]
 ) -> Callable[[Connection], ListHtml]:
     """Return the maker of the list for all its readers, outside of requests."""
-    row, template = row_html(), current_app.jinja_env.get_template("parts/front_list.html")
+    row, template = inbox_row_html(), current_app.jinja_env.get_template("parts/front_list.html")
 
     def make(db: Connection) -> ListHtml:
-        listed, made = _list_lanes(db, form, scopes), dict[tuple[str, bool], Markup]()
-        may = _right_to_answer(db, scopes, roles)
+        listed, made = _list_lanes(db, form, scopes), dict[tuple[str, str], Markup]()
+        may, waiting = _right_to_answer(db, scopes, roles), lanes.count_waiting(db, scopes)
 
-        def once(card: ListedCard, acts: bool) -> Markup:
-            """Return the row, made once for all readers; its forms are fetched by who opens them."""
-            key = card.card_id, acts
+        def once(card: ListedCard, verb: str) -> Markup:
+            """Return the row, made once for all readers; its decision is fetched by who opens it."""
+            key = card.card_id, verb
             if key not in made:
-                view = replace(card_view(card, site.clock()), waits="", acts=acts)
-                made[key] = row(view, form.address, in_column=False)
+                made[key] = row(replace(card_view(card, site.clock()), waits=""), form.address, verb)
             return made[key]
 
-        return lambda login: template.render(filter=form, **_list_values(form, listed, login, may, once))
+        return lambda login: template.render(
+            filter=form, waiting=waiting, **_list_values(form, listed, login, may, once)
+        )
 
     return make
 
@@ -156,29 +201,65 @@ def _list_values(
     shown = {lane: its for lane, its in mine.items() if form.shows(lane) and (its.cards or form.section)}
     nothing = not (form.narrows or form.problem or shown)
     return {
-        "lines": (EMPTY,) if nothing else (),
+        "nothing": EMPTY if nothing else "",
         "total": sum(len(its.cards) for its in shown.values()),
-        "lanes": [_view(form, lane, its, login, make) for lane, its in shown.items()],
+        "lanes": _views(form, shown, login, make),
     }
 
 
-def _view(form: FilterForm, lane: Lane, its: LaneCards, login: str, make: MakeRow) -> LaneView:
+def _views(
+    form: FilterForm, shown: Mapping[Lane, LaneCards], login: str, make: MakeRow
+) -> Sequence[LaneView]:
+    """Return the lanes; of long texts the first lanes show more, and each lane a little."""
+    views, room = list[LaneView](), MAX_ROWS
+    for place, (lane, its) in enumerate(shown.items(), start=1):
+        views.append(_view(form, lane, its, login, make, room=room - LITTLE * (len(shown) - place)))
+        same = (row for it in views[-1].same for row in it.rows)
+        room -= sum(map(len, (*same, *views[-1].mine, *views[-1].others)))
+    return views
+
+
+def _view(form: FilterForm, lane: Lane, its: LaneCards, login: str, make: MakeRow, *, room: int) -> LaneView:
     limit, offset = form.window(MAX_CARDS)
-    parts = its.of(login, limit=limit, offset=offset)
-    mine, others = (
-        tuple(make(card, lane is Lane.NEEDS_YOU and place < MAX_ACTING) for place, card in enumerate(part))
-        for part in parts
-    )
-    total, shown = len(its.cards), len(mine) + len(others)
-    heading = (
-        "Anyone with the right can answer" if lane is Lane.NEEDS_YOU else "Other people's" if mine else ""
-    )
+    alone = form.section is not None  # then each card is listed
+    same, rest = ([], its) if alone or lane is not Lane.FAILED else lanes.by_cause(its)
+    total = len(its.cards)
+    every = form.ways(lane, total, 0)[0][0]
+    together = list[SameCauseView]()
+    for cards_of_cause in islice(same, MAX_CAUSES):
+        together.append(_together(cards_of_cause, every, make, room // 2))
+        room -= sum(map(len, together[-1].rows))
+    parts = rest.of(login, limit=limit, offset=offset)
+    mine, others = (tuple(make(card, _verb(lane, card)) for card in part) for part in parts)
+    if not alone:
+        mine = tuple(fit_rows(mine, room))
+        others = tuple(fit_rows(others, room - sum(map(len, mine))))
+    shown = len(mine) + len(others) + sum(it.total for it in together)
     return LaneView(
         name=lane.value,
         total=total,
+        same=tuple(together),
         mine=mine,
         others=others,
-        heading=heading,
+        heading="Other people's" if mine else "",
         left_out=form.left_out(total, shown),
         ways=form.ways(lane, total, shown),
     )
+
+
+def _together(cards: Sequence[ListedCard], every: str, make: MakeRow, room: int) -> SameCauseView:
+    rows = (make(card, _verb(Lane.FAILED, card)) for card in cards[:MAX_TOGETHER])
+    return SameCauseView(
+        total=len(cards),
+        why=plain(cards[0].because, MAX_WHY),
+        since=cards[0].state_at.isoformat(),
+        rows=tuple(fit_rows(rows, room)),
+        all=every,
+    )
+
+
+def _verb(lane: Lane, card: ListedCard) -> str:
+    """Return the word that opens the card's decision; empty for a card that waits for nobody."""
+    if lane not in WAITING_LANES or card.number is None:
+        return ""
+    return "Plan" if lane is Lane.NEEDS_INPUT and card.waits_for == PLAN else VERBS[lane]

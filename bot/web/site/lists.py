@@ -8,9 +8,10 @@ from typing import Protocol, TypeVar
 from flask import get_template_attribute
 from markupsafe import Markup, escape
 
-from bot.web.acting.offered import FormView
+from bot.web.site.decisions import DecisionView
 from bot.web.site.holds import MAX_WHY
 from bot.web.site.visibility import path_of
+from ledger.ids import CardId
 from ledger.queries.lanes import ListedCard
 from ledger.states import CardState
 from rules.text import brief, plain, state_word, usd
@@ -27,16 +28,14 @@ _AGES: Mapping[str, tuple[timedelta, timedelta]] = {
     CardState.APPROVED: _PEOPLES,
     CardState.QUEUED: _AGENTS, CardState.WORKING: _AGENTS, CardState.REVISING: _AGENTS,
 }  # fmt: skip
-MAX_ACTING = 10  # cards of one list that have forms; the others have them on their own pages
+MAX_ACTING = 10  # cards of one list whose decisions are in the page; those of others are fetched
 
 
 @dataclass(frozen=True, slots=True)
 class CardView:
-    """A card in a list; `path` is empty for a draft, which has no page. `age` is that of `age_of`.
+    """A card in a list; `path` is empty for a draft, which has no page. `age` is that of `age_of`."""
 
-    `acts`: a script gets its forms.
-    """
-
+    card_id: CardId
     name: str
     title: str
     path: str
@@ -50,15 +49,28 @@ class CardView:
     cost: str
     usd: float = 0.0
     age: str = ""
-    forms: tuple[FormView, ...] = ()
-    acts: bool = False
 
 
 class RowHtml(Protocol):
-    """Makes the row of a card; its forms lead `back`."""
+    """Makes the row of a card."""
 
     def __call__(self, card: CardView, back: str, *, in_column: bool) -> Markup:
         """Return the HTML."""
+
+
+class InboxRowHtml(Protocol):
+    """Makes the line of a card, below which its decision opens: `verb` names it, its forms lead `back`."""
+
+    def __call__(
+        self, card: CardView, back: str, verb: str, it: DecisionView | None = None, *, open: bool = False
+    ) -> Markup:
+        """Return the HTML; without `it`, a script fetches the decision."""
+
+
+def inbox_row_html() -> InboxRowHtml:
+    """Return the maker of the inbox's rows, outside of requests, too."""
+    made: InboxRowHtml = get_template_attribute("parts/list.html", "inbox_row")
+    return made
 
 
 def row_html() -> RowHtml:
@@ -67,9 +79,10 @@ def row_html() -> RowHtml:
     return made
 
 
-def card_view(card: ListedCard, now: datetime, forms: tuple[FormView, ...] = ()) -> CardView:
+def card_view(card: ListedCard, now: datetime) -> CardView:
     """Return the card as a list shows it."""
     return CardView(
+        card_id=card.card_id,
         name=f"{card.repository}#{card.number}" if card.number else "draft",
         title=plain(card.title, MAX_TITLE),
         path=path_of(card.repository, card.number, card.card_id),
@@ -83,7 +96,6 @@ def card_view(card: ListedCard, now: datetime, forms: tuple[FormView, ...] = ())
         cost=usd(card.usd) if card.usd else "",
         usd=card.usd or 0.0,
         age=age_of(card.state, now - card.state_at),
-        forms=forms,
     )
 
 

@@ -263,7 +263,7 @@ def test_the_inbox_has_what_waits_for_a_person(cardinal: Cardinal, story: Engine
     assert (card["number"], card["state"], card["why"]) == (1, "failed", "the agent crashed")
     head, row = (re.split(r" {2,}", line) for line in cardinal("inbox").stdout.splitlines())
     waits = dict(zip(head, row, strict=False))
-    assert (waits["lane"], waits["job"], waits["for"]) == ("Stuck", "acme/shop#1", "alice")
+    assert (waits["lane"], waits["job"], waits["for"]) == ("Failed", "acme/shop#1", "alice")
 
 
 def test_the_inbox_has_the_lanes_of_the_page_and_a_persons_own_cards_first(
@@ -275,10 +275,10 @@ def test_the_inbox_has_the_lanes_of_the_page_and_a_persons_own_cards_first(
         event_store.append(db, on_board.MoverFound(CardId("PVTI_9"), "In Progress", "Carol", "write"), at=AT)
     every = printed(cardinal("inbox", "--json", "--all", "--mine", "carol"))["jobs"]
     assert [(it["lane"], it["number"]) for it in every] == [
+        ("Failed", 1),
+        ("To review", 9),
+        ("To review", 7),
         ("Working", 8),
-        ("In review", 9),
-        ("In review", 7),
-        ("Stuck", 1),
     ]
 
 

@@ -148,7 +148,7 @@ def test_a_lane_has_ones_own_first_and_goes_on_where_the_page_before_ended(db: C
     listed = lanes.by_lane(db, [EVERYTHING])
 
     def names_of(login: str, limit: int, offset: int = 0) -> list[str]:
-        parts = listed[Lane.NEEDS_YOU].of(login, limit=limit, offset=offset)
+        parts = listed[Lane.NEEDS_INPUT].of(login, limit=limit, offset=offset)
         return [names(tuple(part)) for part in parts]
 
     assert [names_of("ANN", 9), names_of("fay", 9)] == [["e", "d"], ["", "de"]]
@@ -158,12 +158,20 @@ def test_a_lane_has_ones_own_first_and_goes_on_where_the_page_before_ended(db: C
         ["", ""],
     ]
     assert [names_of("eve", 1), names_of("eve", 1, 1)] == [["d", ""], ["e", ""]]
-    assert len(listed[Lane.WORKING].cards) == 2
+    assert [len(listed[lane].cards) for lane in (Lane.WORKING, Lane.QUEUED)] == [1, 1]
+
+
+def test_the_cards_that_wait_for_a_person_are_counted_once_and_have_the_first_lanes(db: Connection) -> None:
+    listed = lanes.by_lane(db, [EVERYTHING])
+    waiting = [lane for lane in lanes.Lane if lane in lanes.WAITING_LANES]
+    assert waiting == list(lanes.Lane)[: len(waiting)]
+    assert sum(len(listed[lane].cards) for lane in waiting) == lanes.count_waiting(db, [EVERYTHING]) == 3
+    assert lanes.count_waiting(db, [SHOP]) == lanes.count_waiting(db, [EVERYTHING], CardFilter(C.FAILED)) == 1
 
 
 def test_a_card_is_an_assignees_own_in_its_lane(db: Connection) -> None:
     by_lane = lanes.by_lane(db, [EVERYTHING])
-    own = {login: by_lane[Lane.STUCK].of(login, limit=9)[0] for login in ("Dora", "bob", "ann")}
+    own = {login: by_lane[Lane.FAILED].of(login, limit=9)[0] for login in ("Dora", "bob", "ann")}
     assert {login: names(tuple(listed)) for login, listed in own.items()} == {
         "Dora": "b",
         "bob": "b",
@@ -171,4 +179,4 @@ def test_a_card_is_an_assignees_own_in_its_lane(db: Connection) -> None:
     }
     assert own["bob"][0].people == ("Bob", "ann-2", "dora")
     needs = lanes.for_person(by_lane, "spy", lambda _: False)
-    assert names(tuple(needs[Lane.NEEDS_YOU].cards)) == "d"
+    assert names(tuple(needs[Lane.NEEDS_INPUT].cards)) == "d"

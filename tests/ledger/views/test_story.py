@@ -87,15 +87,6 @@ def test_the_board_is_listed_by_column_and_rank(ledger: Engine) -> None:
         assert card_queries.counts(db, BOARD) == {"Planning": 3, "Done": 2}
 
 
-def test_what_needs_a_person_is_listed_questions_first_and_the_oldest_of_them(ledger: Engine) -> None:
-    with event_store.writing(ledger) as db:
-        wanted = ("work_complete", "needs_input", "failed", "needs_input", "done")
-        for number, state in enumerate(wanted):
-            told(db, card_seen(f"c{number}", number))
-            told(db, board.CardStateChanged(CardId(f"c{number}"), CardState.QUEUED, CardState(state), "x"))
-        assert [it.card_id for it in cards.attention(db)] == ["c1", "c3", "c2", "c0"]
-
-
 def test_a_run_is_folded_from_its_stream(ledger: Engine) -> None:
     with event_store.writing(ledger) as db:
         told(db, card_seen(), run_queued(), run.RunClaimed(RUN, 3, "host:1"), step(S.CLAIMED, S.PREPARING))

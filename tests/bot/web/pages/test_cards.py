@@ -65,12 +65,12 @@ def test_what_only_others_may_answer_stands_apart(pages: Pages) -> None:
         (sent,) = messages(browser.get(live))
         return [re.findall(r"Needs \w+", text)[0] for text in (page.split("<h2")[1], sent.data)]
 
-    assert lane() == ["Needs you", "Needs you"]
-    for allowed, name in ((f"['@{by}']", "Needs others"), (f"['@{other}']", "Needs you")):
+    assert lane() == ["Needs input", "Needs input"]
+    for allowed, name in ((f"['@{by}']", "Needs others"), (f"['@{other}']", "Needs input")):
         pages.cardinal.set_policy(f"{POLICY}  commands: {{answer: {allowed}}}\n")
         pages.cardinal.catch_up()
         assert lane() == [name, name], allowed
-        assert "Needs you" in pages.browser(by).get("/").text
+        assert "Needs input" in pages.browser(by).get("/").text
 
 
 def test_a_question_that_stands_behind_an_answered_one_is_still_for_who_may_answer_it(pages: Pages) -> None:
@@ -93,7 +93,7 @@ def test_a_question_that_stands_behind_an_answered_one_is_still_for_who_may_answ
 
 def test_a_lane_that_is_shown_alone_leads_to_all_others_when_it_is_empty(pages: Pages) -> None:
     asked(pages.cardinal)
-    shown = pages.browser("alice").get("/?lane=Stuck").text
+    shown = pages.browser("alice").get("/?lane=Failed").text
     assert ("Nothing here yet" in shown, "every lane" in shown) == (False, True)
 
 
@@ -103,7 +103,7 @@ def test_the_inbox_says_who_waits_for_whom_and_leads_to_board_card_and_run(pages
     inbox = alice.get("/")
     assert inbox.status_code == 200
     needs_you = inbox.text.split("<h2")[1]
-    assert "Needs you" in needs_you
+    assert "Needs input" in needs_you
     assert f"/runs/{run_id}" in needs_you
     assert "<b>colour" not in inbox.text
     by = pages.cardinal.run(RunId(run_id)).by

@@ -106,7 +106,7 @@ def test_a_long_list_is_cut_and_says_how_to_see_the_rest(pages: Pages) -> None:
     for path, rest, few in ((BOARD, 231, "Broken 0"), ("/", 230, "Basket 0")):
         page = alice.get(f"{path}?label=bug").text
         listed = titles(alice, f"{path}?label=bug")
-        assert listed[0] == few
+        assert few in (listed[0], listed[1])  # the inbox has the broken one in a lane before
         left, address = re.findall(r'And (\d+) more: <a href="([^"]+)">all', page)[0]
         assert len(listed) - (path == "/") == rest - int(left)  # the inbox has the broken one in another lane
         seen = list[str]()
