@@ -25,7 +25,7 @@ from ledger.queries.run_rows import RunRows
 from ledger.queries.run_spans import RunSpan, SpanKind, shown_spans
 from ledger.rows.cards import CardRow
 from ledger.rows.runs import RunRow
-from ledger.states import Ending, RunState
+from ledger.states import Ending
 from ledger.views.checks import CheckRow, TierRow
 from ledger.views.reports import ReportRow
 from rules.text import brief, count, kind_of_run, plain, state_word, usd
