@@ -120,9 +120,7 @@ class RunStory:
             case ValidationEnded():
                 self._change(SpanKind.CHECK, passed=event.passed)
             case StageEntered():
-                self._stage = event.stage
-                if self._spans and self._spans[-1].kind is SpanKind.WORK:
-                    self._enter(seq, at, SpanKind.WORK)
+                self._enter_stage(seq, at, event.stage)
         state = event.after if isinstance(event, RunStepped) else event.leads_to
         if state is RunState.ENDED:
             self._end(at)
@@ -138,6 +136,14 @@ class RunStory:
             return
         self._end(at)
         self._spans.append(RunSpan(seq, kind, at, stage=stage))
+
+    def _enter_stage(self, seq: int, at: datetime, stage: str) -> None:
+        self._stage, last = stage, self._spans[-1] if self._spans else None
+        if last is not None and last.kind is SpanKind.WORK:
+            if last.stage:
+                self._enter(seq, at, SpanKind.WORK)
+            else:  # what came before the first stage was the way to it
+                self._change(SpanKind.WORK, stage=stage)
 
     def _end(self, at: datetime) -> None:
         if self._spans and self._spans[-1].ended is None:

@@ -43,7 +43,7 @@ log = logging.getLogger(__name__)
 MAX_BYTES = 2_000_000  # of a patch that are read
 MAX_FORMS = 10  # files of a page that have a form of their own; a script moves one to any line
 PAUSE_S = 3.0  # between two pieces of news: the page is loaded anew for each
-LAYOUTS = ("unified", "split")
+LAYOUTS = {"unified": "Unified", "split": "Side by side"}
 PLACE = ("path", "lines")  # the fields of a remark besides its words
 LINES = re.compile(r"(?P<old>-?)(?P<first>[0-9]{1,9})(?:-(?P<last>[0-9]{1,9}))?", re.ASCII)
 NOTHING = "No changes yet, or none saved yet: work is saved every few minutes."
@@ -71,7 +71,7 @@ def mount(site: Site) -> None:
     @site.get("/runs/<run>/changes")
     def changes(visit: SignIn, run: str) -> Response:
         parameters.check_names("layout")
-        layout = parameters.choice("layout", LAYOUTS, LAYOUTS[0])
+        layout = parameters.choice("layout", LAYOUTS, "unified")
         visible = run_visible(site, visit, run)
         if visible is None:
             return site.nothing(visit)

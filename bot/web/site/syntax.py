@@ -59,7 +59,7 @@ class Colours:
     """What gives the lines of one page their colours, until its time is over."""
 
     def __init__(self, max_s: float = MAX_S) -> None:
-        self._until = time.monotonic() + max_s
+        self._left_s = max_s  # to load a lexer takes longer, once in the life of a process
 
     def of_lines(self, path: str, lines: Sequence[str]) -> list[Markup]:
         """Return the lines as HTML; without colours for an unknown kind of file, or once time is over."""
@@ -75,8 +75,10 @@ class Colours:
     def _colour(self, lexer: Lexer, lines: Sequence[str]) -> list[Markup]:
         plain = [escape(line) for line in lines]
         spans, text = list[tuple[str, str]](), "\n".join(lines)
-        for _, token, part in lexer.get_tokens_unprocessed(text):
-            if time.monotonic() > self._until:
+        began, left_s = time.monotonic(), self._left_s
+        for _, token, part in lexer.get_tokens_unprocessed(text) if left_s > 0 else ():
+            self._left_s = left_s - (time.monotonic() - began)
+            if self._left_s <= 0:
                 return plain
             look = _class_of(token)
             if spans and spans[-1][0] == look:
