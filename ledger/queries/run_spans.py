@@ -94,11 +94,17 @@ class RunStory:
 
     def __init__(self) -> None:
         self._spans: list[RunSpan] = []
+        self._usage: list[tuple[float, int, int]] = []  # of each span: it is metered often
         self._version, self._stage = 0, ""
 
     @property
     def spans(self) -> tuple[RunSpan, ...]:
-        return tuple(self._spans)
+        return tuple(
+            replace(span, usd=usd, input_tokens=read, output_tokens=written)
+            if read or written or usd
+            else span
+            for span, (usd, read, written) in zip(self._spans, self._usage, strict=True)
+        )
 
     def read_more(self, db: Connection, stream: str) -> tuple[RunSpan, ...]:
         """Read what happened since the last time; return all spans."""
@@ -136,6 +142,7 @@ class RunStory:
             return
         self._end(at)
         self._spans.append(RunSpan(seq, kind, at, stage=stage))
+        self._usage.append((0.0, 0, 0))
 
     def _enter_stage(self, seq: int, at: datetime, stage: str) -> None:
         self._stage, last = stage, self._spans[-1] if self._spans else None
@@ -164,12 +171,9 @@ class RunStory:
         for place in range(len(self._spans) - 1, -1, -1):
             span = self._spans[place]
             if span.kind in at_work or place == 0:
-                self._spans[place] = replace(
-                    span,
-                    usd=span.usd + event.usd,
-                    input_tokens=span.input_tokens + event.input_tokens,
-                    output_tokens=span.output_tokens + event.output_tokens,
-                )
+                usd, read, written = self._usage[place]
+                used = (usd + event.usd, read + event.input_tokens, written + event.output_tokens)
+                self._usage[place] = used
                 return
 
 

@@ -1,10 +1,10 @@
 """A run as a story, live while it lasts: what needs you, its report, plan, changes, checks and activity."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import groupby
 
-from flask import Blueprint, Response, current_app, make_response, render_template
+from flask import Blueprint, Response, current_app, get_template_attribute, make_response, render_template
 from jinja2 import Environment
 from markupsafe import Markup
 from sqlalchemy import Connection
@@ -78,6 +78,7 @@ class RunPage:
     def __init__(self, site: Site, run: RunRow, card: CardRow) -> None:
         self._site, self.run, self._card = site, run, card
         self._templates: Environment = current_app.jinja_env
+        self._line_html: Callable[..., Markup] = get_template_attribute("run_line.html", "run_line")
         self._story, self._stream = RunStory(), run_lines.stream_of(run.run_id)
 
     def whole(self, visit: SignIn) -> Response:
@@ -86,11 +87,12 @@ class RunPage:
             spans = self._story.read_more(db, self._stream)
             fresh = run_lines.later_lines(db, self.run.run_id, 0, MAX_ON_PAGE, behind=MAX_ON_PAGE)
             now = self._now(db, self.run, self._card, spans)
-        newest = ((self._line(line, spans), chapter_of(spans, line.seq)) for line in reversed(fresh.lines))
-        lines = fit_rows(((html, span) for html, span in newest), MAX_BYTES)
+        newest = fresh.lines[::-1]
+        lines = fit_rows((self._line(line, spans) for line in newest), MAX_BYTES)
+        shown = zip(lines, (chapter_of(spans, line.seq) for line in newest), strict=False)
         chapters = [
             (0 if span is None else span.seq, self._chapter_name(span), [html for html, _ in group])
-            for span, group in groupby(lines, lambda line: line[1])
+            for span, group in groupby(shown, lambda line: line[1])
         ]
         omitted = self._omitted_line(fresh.omitted + len(fresh.lines) - len(lines), 0)
         values = {"after": fresh.last, "visit": visit, "title": plain(self._card.title) or "A draft"}
@@ -145,16 +147,9 @@ class RunPage:
 
     def _line(self, line: RunLine, spans: Sequence[RunSpan]) -> Markup:
         span = chapter_of(spans, line.seq)
-        html = self._html(
-            "run_line.html",
-            line=line,
-            at=short_when(line.at),
-            icon_name=run_parts.icon_of(line),
-            output=terminal_html(line.output),
-            chapter=0 if span is None else span.seq,
-            name=self._chapter_name(span),
-        )
-        return Markup(html)  # noqa: S704 - the template has escaped it: autoescape is on for every .html
+        chapter, name = (0 if span is None else span.seq), self._chapter_name(span)
+        picture, output = run_parts.icon_of(line), terminal_html(line.output)
+        return self._line_html(line, short_when(line.at), picture, output, chapter, name)
 
     def _chapter_name(self, span: RunSpan | None) -> str:
         return "start" if span is None else run_parts.name_of(span)
