@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from itertools import groupby
 from urllib.parse import quote
 
+from flask import Blueprint
 from markupsafe import Markup, escape
 
 from bot.render.markdown import links
@@ -87,7 +88,12 @@ class Segment:
     path: str = ""
 
 
-def name_of(span: RunSpan) -> str:
+def live_templates() -> Blueprint:
+    """Return the blueprint by which pages find the templates of these parts."""
+    return Blueprint("live", __name__, template_folder=".")
+
+
+def describe_span(span: RunSpan) -> str:
     """Return what a run did in that span, as a person reads it."""
     if span.kind is SpanKind.WAIT:
         if span.person:
@@ -131,7 +137,7 @@ def bar(spans: Sequence[RunSpan], run: RunRow, card: CardRow, pull: str, now: da
 
 
 def _segment(span: RunSpan, run: RunRow, now: datetime) -> Segment:
-    name, going_on = name_of(span), span.ended is None
+    name, going_on = describe_span(span), span.ended is None
     if span.kind is SpanKind.WAIT:
         kind = "wait"
     elif span.passed is not None:
@@ -151,7 +157,7 @@ def address_of_pull(git_url: str, card: CardRow) -> str:
     return f"{git_url}/{quote(card.pull_repository or card.repository or '')}/pull/{card.pull_number}"
 
 
-def failure_of(rows: RunRows) -> dict[str, object] | None:
+def explain_failure(rows: RunRows) -> dict[str, object] | None:
     """Return why a run did not end well; None for one that is alive or did."""
     run = rows.run
     if run.ending in (None, Ending.SUCCEEDED):
@@ -189,7 +195,7 @@ def inline_code(text: str | Markup) -> Markup:
     return Markup(_CODE.sub(r"<code>\1</code>", str(escape(text))))  # noqa: S704 - it is escaped
 
 
-def checks_of(rows: RunRows) -> list[dict[str, object]]:
+def list_checks(rows: RunRows) -> list[dict[str, object]]:
     """Return the commands that ran, the newest first; the newest failure of each has its tests and output."""
     current = {check.seq for check in newest(rows.checks)}
     return fit_rows(_check(row, current) for row in rows.checks[-MAX_ROWS:][::-1])
@@ -239,7 +245,7 @@ def touched_files(
 
     def chapter(edit: tuple[datetime, ToolUsed]) -> str:
         begun = (span for span in reversed(spans) if span.began <= edit[0])
-        return name_of(next((span for span in begun if span.kind in AT_WORK), fallback))
+        return describe_span(next((span for span in begun if span.kind in AT_WORK), fallback))
 
     made = list[tuple[str, list[str], int]]()
     for name, group in groupby(edits, chapter):

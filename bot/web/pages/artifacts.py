@@ -83,7 +83,7 @@ class Row:
 
     name: str
     kind: str
-    icon: str
+    picture: str
     size: str
     kept: str | Markup
     path: str
@@ -184,7 +184,7 @@ def _row(file: ArtifactRow) -> Row:
     return Row(
         name=plain(file.name),
         kind=plain(file.kind),
-        icon=ICONS.get(file.kind, "paperclip"),
+        picture=ICONS.get(file.kind, "paperclip"),
         size=_size(file.size_bytes),
         kept=_why_gone(file) or stamp(file.at),
         path=path,

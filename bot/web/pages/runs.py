@@ -4,13 +4,12 @@ import json
 from collections.abc import Callable, Sequence
 from itertools import groupby
 
-from flask import Blueprint, Response, current_app, get_template_attribute, make_response, render_template
+from flask import Response, current_app, get_template_attribute, make_response, render_template
 from jinja2 import Environment
 from markupsafe import Markup
 from sqlalchemy import Connection
 
 from bot.state import policies, snapshots
-from bot.web import live
 from bot.web.acting import offered
 from bot.web.acting.offered import FormView
 from bot.web.live import run_parts
@@ -47,7 +46,7 @@ PARTS = ("state", "bar", "now", "report", "work", "facts")
 
 def mount(site: Site) -> None:
     """Mount the page, its forms, and the stream of later events."""
-    site.blueprint.register_blueprint(Blueprint("live", live.__name__, template_folder="."))
+    site.blueprint.register_blueprint(run_parts.live_templates())
 
     @site.get("/runs/<run>")
     def run_page(visit: SignIn, run: str) -> Response:
@@ -152,7 +151,7 @@ class RunPage:
         return self._line_html(line, short_when(line.at), picture, output, chapter, name)
 
     def _chapter_name(self, span: RunSpan | None) -> str:
-        return "start" if span is None else run_parts.name_of(span)
+        return "start" if span is None else run_parts.describe_span(span)
 
     def _omitted_line(self, count: int, after: int) -> Markup:
         """Return the line that says where the omitted lines are; empty for none."""
@@ -179,7 +178,7 @@ class RunPage:
             "detail": sentence(plain(run.detail, MAX_LINE)) if run.detail and run.alive else "",
             "asked": "" if asked is None else plain(asked.text, MAX_LINE),
             "asks_plan": run.state is RunState.AWAITING_APPROVAL,
-            "failure": run_parts.failure_of(rows),
+            "failure": run_parts.explain_failure(rows),
             "facts": run_parts.facts_of(run),
             "spending": run_parts.spending_of(rows, json.loads(run.settings or "{}")),
             "usage": run_parts.usage_by_stage(rows, spans, now),
@@ -206,7 +205,7 @@ class RunPage:
                 for row in rows.questions[-MAX_ROWS:]
                 if row is not asked
             ),
-            "checks": run_parts.checks_of(rows),
+            "checks": run_parts.list_checks(rows),
             "evidence": run_parts.evidence_of(rows.gate),
             "report": run_parts.report_of(rows.report),
             "pull": pull,
