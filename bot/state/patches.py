@@ -11,25 +11,28 @@ from ledger.views import artifacts, checkpoints
 
 @dataclass(frozen=True, slots=True)
 class KeptPatch:
-    """A patch in the store. `checked`: the guards have let it through; else `host` had the work."""
+    """A patch in the store since the event `seq`. `checked`: the guards have let it through; else `host` had
+    the work.
+    """
 
     digest: str
     at: datetime
     checked: bool
     host: str = ""
+    seq: int = 0
 
 
 def newest(db: Connection, run: RunRow) -> KeptPatch | None:
     """Return the newest patch of the run that was not dropped; None where nothing differs from its base."""
     published = (
-        (file.seq, KeptPatch(file.digest, file.at, checked=True))
+        KeptPatch(file.digest, file.at, checked=True, seq=file.seq)
         for file in artifacts.of_run(db, run.run_id)
         if (file.kind, file.name) == ("patch", f"{run.branch}.patch") and not file.dropped
     )
     kept = checkpoints.get(db, run.run_id)
     unfinished = (
-        [(kept.seq, KeptPatch(kept.patch, kept.at, checked=False, host=kept.host))]
+        [KeptPatch(kept.patch, kept.at, checked=False, host=kept.host, seq=kept.seq)]
         if kept and kept.patch
         else []
     )
-    return max((*published, *unfinished), key=lambda it: it[0], default=(0, None))[1]
+    return max((*published, *unfinished), key=lambda it: it.seq, default=None)

@@ -26,7 +26,7 @@ _SHOWN = events.c.kind.in_([literal(kind) for kind in KINDS])
 class RunLine:
     """One event as a line of `text`, and a program's output: `output` has line breaks and colour codes.
 
-    `step` is the event of a line about the use of a tool.
+    `step` is the event of a line about the use of a tool, `kind` that of its event; `failed`: a command did.
     """
 
     seq: int
@@ -35,6 +35,8 @@ class RunLine:
     output: str = ""
     zoom: Zoom = Zoom.ACTIVITY
     step: ToolUsed | None = None
+    kind: str = ""
+    failed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +107,8 @@ def _line(seq: int, at: datetime, kind: str, body: str) -> RunLine:
         output=_output(event)[-MAX_OUTPUT:],
         zoom=event.zoom,
         step=step,
+        kind=kind,
+        failed=not step.ok if step else isinstance(event, CommandChecked) and event.exit_code != 0,
     )
 
 

@@ -10,10 +10,12 @@ import pytest
 from playwright.sync_api import Page, ViewportSize, expect
 
 from bot.outbox import subscribers
-from ledger.events.run import QuestionAnswered, UsageMetered
+from ledger.events.run import CommandChecked, QuestionAnswered, ToolUsed, UsageMetered
 from ledger.ids import RunId
 from rules.chatops.notices import Subscriber
 from tests.bot.web.pages.test_cards import asked
+from tests.bot.web.pages.test_changes import checkpointed
+from tests.bot.web.pages.world import Pages
 from tests.browser.test_live import Watched, served
 from tests.browser.test_live import town as town  # instead of the package's
 from tests.published import fetching
@@ -58,6 +60,12 @@ def inbox(page: Page, town: Watched) -> Iterator[Page]:
     """Return the inbox of bob, whose run asks a question."""
     run_id = RunId(asked(town.cardinal))
     town.happens(UsageMetered(run_id, 1.25, 10, 10, 1, 60.0))
+    failed = "FAILED tests/test_cart.py::test_total - AssertionError\n\x1b[31mred\x1b[0m"
+    town.happens(
+        ToolUsed(run_id, "edit", "add.py", True),
+        CommandChecked(run_id, 1, "fast", "pytest", 1, 1.0, "", failed),
+    )
+    checkpointed(Pages(town.cardinal, town.app), run_id, 'return f"{1}"  # the newest')
     subscribers.write(town.cardinal.services.config.home, {"bob": Subscriber(address="json://here")})
     page.context.add_cookies([{"name": "forge_person", "value": "bob", "url": town.cardinal.forge.url}])
     with served(town, page):
@@ -106,7 +114,7 @@ def test_no_page_breaks_a_rule(inbox: Page, axe: bytes) -> None:
         f"{links['cards']}?zoom=activity",
         f"{links['cards']}?zoom=debug",
         f"{links['boards']}?search=shop&label=bgu",
-        *(f"{links['runs']}/{tab}" for tab in ("changes", "briefing", "artifacts")),
+        *(f"{links['runs']}/{tab}" for tab in ("changes", "changes?layout=split", "briefing", "artifacts")),
         str(links["boards"]).replace("/boards", "/policy"),
         "/money",
         "/notices",

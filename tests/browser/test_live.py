@@ -1,6 +1,7 @@
 """Somebody watches a run in a real browser: what happens is there at once, and once."""
 
 import socket
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -20,6 +21,7 @@ from ledger.events.run import (
     Progressed,
     QuestionAnswered,
     RunEnded,
+    RunQueued,
     RunRequeued,
     RunStepped,
     UsageMetered,
@@ -80,37 +82,44 @@ def test_a_run_is_watched_over_dropped_connections_and_a_server_that_starts_anew
     page: Page, town: Watched
 ) -> None:
     run_id = Pages(town.cardinal, town.app).run()
-    lines, state = page.locator("#lines > li > bdi"), page.locator("#live")
+    lines, state = page.locator("#lines ol > li > div > bdi"), page.locator("#live")
     with served(town, limits=SHORT):
         sign_in(page, town, f"/runs/{run_id}")
         expect(state).to_have_text("live")
         page.evaluate("window.loaded = 'once'")
-        loaded = lines.all_inner_texts()
+        loaded = lines.all_text_contents()
         town.happens(AgentSaid(run_id, "one"))
-        expect(lines).to_have_text([*loaded, "one"])
+        expect(lines).to_have_text(["one", *loaded])  # the newest first
         expect(page.get_by_text("acme/shop", exact=True)).to_be_visible()
         page.route("**/live/**", lambda route: route.abort())
         expect(state).not_to_have_text("live")
     town.happens(AgentSaid(run_id, "two"))
     with served(town, page, limits=SHORT):
         page.unroute("**/live/**")
-        expect(lines).to_have_text([*loaded, "one", "two"])
+        expect(lines).to_have_text(["two", "one", *loaded])
         checked = CommandChecked(run_id, 1, "fast", "ruff", 1, 0.1, "", f"\x1b[31mred\x1b[0m {HOSTILE}")
         town.happens(AgentSaid(run_id, HOSTILE), checked)
-        seen = [*loaded, "one", "two", HOSTILE, "fast: ruff → exit code 1"]
+        seen = ["fast: ruff → exit code 1", HOSTILE, "two", "one", *loaded]
         expect(lines).to_have_text(seen)
         page.get_by_text("output", exact=True).click()
         expect(page.locator("#lines .c1")).to_have_text("red")
-        expect(page.locator("#work table")).to_contain_text("ruff")
+        expect(page.locator("#work .checks")).to_contain_text("ruff")
+        page.locator("#work summary", has_text="Output").click()
+        town.happens(
+            Progressed(run_id, "still at it"), CommandChecked(run_id, 1, "fast", "mypy", 0, 1.0, "", "")
+        )
+        expect(page.locator("#work .checks")).to_contain_text("mypy")
+        expect(page.locator("#work details[open] .c1")).to_have_text("red")  # what was open stays open
+        seen = ["fast: mypy → exit code 0", "still at it", *seen]
         town.happens(RunEnded(run_id, Ending.CANCELLED, "", "", "queued"))
         expect(state).to_have_text("ended")
-        expect(page.locator("#now .state")).to_have_text("cancelled")
-        followed = lines.all_inner_texts()
-        assert followed[: len(seen)] == seen
+        expect(page.locator("#state .state")).to_have_text("cancelled")
+        followed = lines.all_text_contents()
+        assert followed[-len(seen) :] == seen
         assert page.evaluate("window.loaded") == "once"
         assert "owned" not in page.title()
         page.reload()
-        assert lines.all_inner_texts() == followed
+        assert lines.all_text_contents() == followed
         expect(page.locator("main script, main img")).to_have_count(0)
 
 
@@ -128,7 +137,7 @@ def test_a_question_that_arises_is_answered_on_the_open_page_and_no_typed_word_i
         tell.fill("use less")
         with page.expect_response("**/forms"):
             town.happens(RunStepped(run_id, RunState.WORKING, RunState.VALIDATING))
-        expect(page.locator("#now .state")).to_have_text("validating")
+        expect(page.locator("#state .state")).to_have_text("validating")
         expect(tell).to_have_value("use less")
         town.happens(RunStepped(run_id, RunState.VALIDATING, RunState.WORKING))
         first = cardinal.ask(run_id, "Which <b>port</b>?", "8080")
@@ -155,6 +164,33 @@ def test_a_question_that_arises_is_answered_on_the_open_page_and_no_typed_word_i
         expect(answer).to_have_count(0)
         cardinal.begin(run_id)
         expect(tell).to_be_visible()
+
+
+def test_somebody_sees_why_a_run_failed_and_retries_it_within_half_a_minute(
+    page: Page, town: Watched
+) -> None:
+    cardinal = town.cardinal
+    run_id = Pages(cardinal, town.app).run()
+    cardinal.begin(run_id)
+    output = "F\nFAILED tests/test_stock.py::test_race - AssertionError: assert -3 == 0\n1 failed in 0.10s\n"
+    town.happens(CommandChecked(run_id, 1, "fast", "pytest -q", 1, 0.4, "", output))
+    with served(town, page):
+        sign_in(page, town, f"/runs/{run_id}")
+        expect(page.locator("#live")).to_have_text("live")
+        page.get_by_role("link", name="changes", exact=True).focus()  # somebody who uses the keyboard
+        town.happens(RunEnded(run_id, Ending.FAILED, "validation", "The checks failed twice.", "validating"))
+        began, need = time.monotonic(), page.get_by_label("What needs you")
+        expect(need.get_by_role("heading")).to_have_text("Failed: the checks did not pass")
+        expect(need).to_contain_text("tests/test_stock.py::test_race")
+        output_of = page.locator("#work summary", has_text="Output")
+        output_of.focus()
+        page.keyboard.press("Enter")
+        expect(page.locator("#work pre")).to_contain_text("assert -3 == 0")
+        cardinal.catch_up()
+        need.get_by_role("button", name="Retry").press("Enter")
+        expect(page.locator(".answer")).to_contain_text("/cardinal retry")
+        assert time.monotonic() - began < 30
+    assert len(cardinal.events(RunQueued)) == 2
 
 
 def explained(page: Page, town: Watched, card_id: CardId, why: str, seen: str) -> None:

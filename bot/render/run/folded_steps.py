@@ -58,6 +58,17 @@ def fold_rows(rows: Sequence[Row]) -> Iterator[tuple[Row, Sequence[Row]]]:
             yield replace(lines[0], text=text, step=None), lines
 
 
+def kind_of_step(step: ToolUsed) -> str:
+    """Return what a step did: run, edit, read, search, commit or other."""
+    return _KINDS.get(step.tool.lower(), _OTHER)
+
+
+def subjects_of(step: ToolUsed) -> list[str]:
+    """Return what a step was about: the files of an edit."""
+    about = step.summary.removeprefix(_SUBAGENT)
+    return about.split(", ") if step.tool.lower() == _PATCH else [about]
+
+
 def _run_of_step(row: TimelineRow | RunLine) -> RunId | None:
     return row.step.run_id if row.step is not None and row.step.ok else None
 
@@ -65,8 +76,7 @@ def _run_of_step(row: TimelineRow | RunLine) -> RunId | None:
 def _text(steps: Sequence[ToolUsed]) -> str:
     subjects = defaultdict[str, list[str]](list)
     for step in steps:
-        tool, about = step.tool.lower(), step.summary.removeprefix(_SUBAGENT)
-        subjects[_KINDS.get(tool, _OTHER)] += about.split(", ") if tool == _PATCH else [about]
+        subjects[kind_of_step(step)] += subjects_of(step)
     return " · ".join(_sum(kind, subjects[kind]) for kind in _WORDS if subjects[kind])
 
 

@@ -31,13 +31,16 @@ class UnfitFormError(CardinalError):
 
 @dataclass(frozen=True, slots=True)
 class ActForm:
-    """A form that somebody sent. `name` is as in an offer, `back` the page that it stood on."""
+    """A form that somebody sent. `name` is as in an offer, `back` the page that it stood on, `place` where on
+    that page: a value for each further field.
+    """
 
     card_id: CardId
     name: str
     text: str
     back: str
     token: str
+    place: tuple[str, ...] = ()
 
     @property
     def number(self) -> int:
@@ -45,8 +48,8 @@ class ActForm:
         return int(self.token.partition(".")[0])
 
 
-def read(incoming: Request) -> ActForm:
-    """Return the form in the request's body. Raises UnfitFormError."""
+def read(incoming: Request, *place: str) -> ActForm:
+    """Return the form in the request's body, with these further fields. Raises UnfitFormError."""
     incoming.max_content_length = MAX_BYTES
     if incoming.mimetype != KIND:
         raise UnfitFormError("This is not a form from Cardinal's pages")
@@ -54,13 +57,14 @@ def read(incoming: Request) -> ActForm:
         fields = incoming.form.to_dict(flat=False)
     except RequestEntityTooLarge as error:
         raise UnfitFormError("This is larger than any form on Cardinal's pages", 413) from error
-    if not FIELDS <= fields.keys() <= FIELDS | {"text"} or any(len(given) != 1 for given in fields.values()):
+    named = FIELDS.union(place)
+    if not named <= fields.keys() <= named | {"text"} or any(len(given) != 1 for given in fields.values()):
         raise UnfitFormError("The form has a missing or extra field")
     text = "".join(fields.get("text", ())).replace("\r\n", "\n")
     if len(text) > MAX_ARGUMENT:
         raise UnfitFormError(f"The text has {len(text):,} characters; the limit is {MAX_ARGUMENT:,}")
     (card_id,), (name,), (back,), (token,) = (fields[field] for field in ("card", "name", "back", "token"))
-    return ActForm(CardId(card_id), name, text, back, token)
+    return ActForm(CardId(card_id), name, text, back, token, tuple(fields[field][0] for field in place))
 
 
 def new_token(secret: Secret, word: str, card_id: CardId, name: str) -> str:

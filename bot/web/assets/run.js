@@ -6,26 +6,57 @@
   const lines = document.getElementById("lines");
   const state = document.getElementById("live");
   const forms = document.getElementById("forms"), sent = new WeakSet();
-  let shown = "";
+  const shown = new Map();
 
+  const parsed = (html) => {
+    const made = document.createElement("template");
+    made.innerHTML = html;
+    return made.content;
+  };
+
+  // The newest line is the first of its chapter, and the newest chapter the first of all.
   function addLines(html) {
-    const atEnd = innerHeight + scrollY >= document.body.scrollHeight - 80;
-    lines.insertAdjacentHTML("beforeend", html);
-    while (lines.children.length > MOST) lines.firstElementChild.remove();
-    if (atEnd) scrollTo(0, document.body.scrollHeight);
+    for (const line of [...parsed(html).children])
+      (line.dataset.chapter ? chapterOf(line) : lines.querySelector("ol") ?? lines).prepend(line);
+    const all = lines.querySelectorAll("ol > li");
+    for (const line of [...all].slice(MOST)) line.remove();
+    for (const chapter of lines.querySelectorAll(".chapter")) {
+      const count = chapter.querySelectorAll("ol > li").length;
+      if (count) chapter.querySelector("summary .quiet").textContent = count;
+      else chapter.remove();
+    }
+  }
+
+  function chapterOf(line) {
+    const id = `c${line.dataset.chapter}`, old = document.getElementById(id);
+    if (old) {
+      old.querySelector("summary bdi").textContent = line.dataset.name;
+      return old.querySelector("ol");
+    }
+    const made = parsed('<li class="chapter"><details open><summary><bdi></bdi> <span class="quiet"></span></summary><ol></ol></details></li>').firstChild;
+    made.firstChild.id = id;
+    made.querySelector("bdi").textContent = line.dataset.name;
+    lines.prepend(made);
+    return made.querySelector("ol");
   }
 
   function showNow(html) {
-    if (html === shown) return;
-    const made = document.createElement("template");
-    made.innerHTML = shown = html;
-    for (const fresh of [...made.content.children]) {
-      const old = document.getElementById(fresh.id);
-      const link = old.contains(document.activeElement) && document.activeElement.getAttribute("href");
-      old.replaceWith(fresh);
-      if (link) fresh.querySelector(`[href="${CSS.escape(link)}"]`)?.focus();
+    for (const fresh of [...parsed(html).children]) {
+      if (shown.get(fresh.id) === fresh.outerHTML) continue;
+      shown.set(fresh.id, fresh.outerHTML);
+      replace(document.getElementById(fresh.id), fresh);
     }
     renewForms();
+  }
+
+  function replace(old, fresh) {
+    const active = old.contains(document.activeElement) ? document.activeElement : null;
+    const link = active?.getAttribute("href"), fold = active?.localName === "summary" && active.parentElement.id;
+    const folds = new Map([...old.querySelectorAll("details[id]")].map((part) => [part.id, part.open]));
+    old.replaceWith(fresh);
+    for (const part of fresh.querySelectorAll("details[id]")) part.open = folds.get(part.id) ?? part.open;
+    if (link) fresh.querySelector(`[href="${CSS.escape(link)}"]`)?.focus();
+    if (fold) document.getElementById(fold)?.querySelector("summary").focus();
   }
 
   const offers = () => document.querySelector("[data-offers]").dataset.offers;
@@ -38,7 +69,7 @@
     try {
       const answer = await fetch(forms.dataset.forms, {signal: AbortSignal.timeout(AGAIN_MS)});
       if (answer.status >= 500) throw new Error(answer.statusText);
-      if (answer.ok) replaceForms(await answer.text());
+      if (answer.ok) for (const fresh of parsed(await answer.text()).children) replaceForms(document.getElementById(fresh.id), fresh);
       if (failed) state.textContent = page.over ? "ended" : "live";
       failed = false;
       offered = wanted;  // whoever may not see them any more is told so where the page is loaded again
@@ -55,18 +86,16 @@
 
   // A form that is offered still stays as it is, with the reader's words in it.
   const kind = (form) => form.elements.namedItem("name").value + form.textContent;
-  function replaceForms(html) {
-    const made = document.createElement("template");
-    made.innerHTML = html;
-    const fresh = new Map([...made.content.querySelectorAll("form")].map((form) => [kind(form), form]));
-    for (const form of forms.querySelectorAll("form")) {
+  function replaceForms(place, part) {
+    const fresh = new Map([...part.querySelectorAll("form")].map((form) => [kind(form), form]));
+    for (const form of place.querySelectorAll("form")) {
       if (!fresh.has(kind(form))) remove(form);
       else fresh.set(kind(form), form);
     }
-    let place = forms.querySelector("form");
+    let next = place.querySelector("form");
     for (const form of fresh.values()) {
-      if (form === place) place = form.nextElementSibling;
-      else forms.insertBefore(form, place);
+      if (form === next) next = form.nextElementSibling;
+      else place.insertBefore(form, next);
     }
   }
 
@@ -78,7 +107,7 @@
     note.className = "text";
     note.textContent = `This is no longer needed, so it was not sent:\n${words}`;
   }
-  forms.addEventListener("submit", (event) => sent.add(event.target));
+  document.addEventListener("submit", (event) => sent.add(event.target));
 
   const page = follow(state, {lines: addLines, now: showNow});
 })();

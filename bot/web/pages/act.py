@@ -10,6 +10,7 @@ from bot.web.acting import form, offered, record
 from bot.web.acting.form import ActForm, UnfitFormError
 from bot.web.acting.record import MistypedCommandError, SentCommand
 from bot.web.authorization import RequestLimiter
+from bot.web.pages import changes
 from bot.web.pages.sign_in import own_path
 from bot.web.site.layout import Site
 from bot.web.site.parameters import ACTED
@@ -34,23 +35,11 @@ def mount(site: Site) -> None:
 
     @site.blueprint.post(form.PATH)
     def act() -> Response:
-        visit = site.visit()
-        if not site.is_from_here():
-            return site.foreign(visit)
-        if visit is None:
-            return site.page("Sign in", OVER, status=401, sign_in="/")
-        try:
-            sent = form.read(request)
-        except UnfitFormError as error:
-            return site.page("Nothing was done", f"{error}.", status=error.status, visit=visit)
-        if not form.fits_form(site.config.client_secret, site.word(), sent):
-            return site.page("Nothing was done", NOT_YOURS, status=403, visit=visit)
-        if not pace.take(visit.user_id) or not room.acquire(blocking=False):
-            return try_later(site, "Cardinal is busy")
-        try:
-            return _act(site, visit, sent)
-        finally:
-            room.release()
+        return _receive(site, pace, room)
+
+    @site.blueprint.post("/runs/<run>/remarks")
+    def remark(run: str) -> Response:
+        return _receive(site, pace, room, run)
 
     @site.blueprint.context_processor
     def acted() -> dict[str, str]:
@@ -61,6 +50,30 @@ def mount(site: Site) -> None:
             visit = site.visit()
         outcome = record.outcome(site.services, visit, int(seq), parser.PAGE) if visit else None
         return {"acted": outcome.text.replace("`", "") if outcome else ""}
+
+
+def _receive(site: Site, pace: RequestLimiter, room: BoundedSemaphore, run: str = "") -> Response:
+    """Carry out a form; one about a `run` is a remark on a line of its diff, which is words to its agent."""
+    visit = site.visit()
+    if not site.is_from_here():
+        return site.foreign(visit)
+    if visit is None:
+        return site.page("Sign in", OVER, status=401, sign_in="/")
+    try:
+        sent = form.read(request, *(changes.PLACE if run else ()))
+    except UnfitFormError as error:
+        return site.page("Nothing was done", f"{error}.", status=error.status, visit=visit)
+    if not form.fits_form(site.config.client_secret, site.word(), sent):
+        return site.page("Nothing was done", NOT_YOURS, status=403, visit=visit)
+    if not pace.take(visit.user_id) or not room.acquire(blocking=False):
+        return try_later(site, "Cardinal is busy")
+    try:
+        return _act(site, visit, changes.words_at_place(site, visit, run, sent) if run else sent)
+    except UnfitFormError as error:
+        ways = [(own_path(sent.back), "Back", "to the page with the form")]
+        return site.page("Nothing was done", f"{error}.", status=error.status, visit=visit, links=ways)
+    finally:
+        room.release()
 
 
 def _act(site: Site, visit: SignIn, sent: ActForm) -> Response:

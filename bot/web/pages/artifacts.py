@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from flask import Response, make_response, render_template, request, send_file
+from markupsafe import Markup
 from werkzeug.exceptions import RequestedRangeNotSatisfiable
 
 from bot.render.markdown import links
@@ -15,7 +16,7 @@ from bot.runspec import builder
 from bot.runspec.store_mark import mark_store
 from bot.web.site import parameters
 from bot.web.site.layout import Site
-from bot.web.site.times import when
+from bot.web.site.times import stamp
 from bot.web.site.visibility import run_visible
 from ledger.ids import RunId
 from ledger.log import event_store
@@ -60,6 +61,14 @@ SHAPES: Mapping[str, Shape] = {
     "video": Shape("video/webm", suffix=".webm", policy=SEEN),
     "trace": Shape("application/zip", shown=False, suffix=".zip"),
 }
+ICONS = {
+    "console": "terminal",
+    "log": "terminal",
+    "patch": "file-diff",
+    "report": "file-text",
+    "screenshot": "eye",
+    "video": "play",
+}
 OTHER = Shape("application/octet-stream", shown=False)
 
 
@@ -69,8 +78,9 @@ class Row:
 
     name: str
     kind: str
+    picture: str
     size: str
-    kept: str
+    kept: str | Markup
     path: str
 
 
@@ -167,7 +177,12 @@ def _why_gone(row: ArtifactRow) -> str:
 def _row(file: ArtifactRow) -> Row:
     path = "" if file.dropped else links.of_file("", RunId(file.run_id), file.digest, _file_name(file))
     return Row(
-        plain(file.name), plain(file.kind), _size(file.size_bytes), _why_gone(file) or when(file.at), path
+        name=plain(file.name),
+        kind=plain(file.kind),
+        picture=ICONS.get(file.kind, "paperclip"),
+        size=_size(file.size_bytes),
+        kept=_why_gone(file) or stamp(file.at),
+        path=path,
     )
 
 

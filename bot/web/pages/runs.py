@@ -1,53 +1,52 @@
-"""A run from the log, live while it goes on: stages, plan, question, checks, report, cost and activity."""
+"""A run as a story, live while it lasts: what needs you, its report, plan, changes, checks and activity."""
 
-from collections.abc import Sequence
-from datetime import timedelta
+import json
+from collections.abc import Callable, Sequence
+from itertools import groupby
 
-from flask import Blueprint, Response, current_app, make_response, render_template
+from flask import Response, current_app, get_template_attribute, make_response, render_template
 from jinja2 import Environment
 from markupsafe import Markup
 from sqlalchemy import Connection
 
-from bot.render.markdown import links
-from bot.render.run.evidence import LOG
-from bot.render.run.stages import describe_usage, stage_names
 from bot.state import policies, snapshots
-from bot.web import live
 from bot.web.acting import offered
 from bot.web.acting.offered import FormView
+from bot.web.live import run_parts
 from bot.web.live.response import PageUpdate, StreamResponse, last_seen_event, message
+from bot.web.live.run_parts import MAX_LINE, MAX_ROWS
 from bot.web.live.terminal import terminal_html
 from bot.web.site import parameters
 from bot.web.site.layout import Site
 from bot.web.site.lists import fit_rows, newest_fitting
-from bot.web.site.times import short_when, when
+from bot.web.site.times import short_when, stamp
 from bot.web.site.visibility import path_of, run_visible
-from ledger.events.run import BY_PUSH, CHECK
-from ledger.events.turn import SUBSCRIPTION
-from ledger.events.witness import witness_text
+from ledger.events.run import ToolUsed
 from ledger.log import event_store
 from ledger.queries import run_lines
 from ledger.queries.run_lines import RunLine
 from ledger.queries.run_rows import RunRows
+from ledger.queries.run_spans import RunSpan, RunStory, chapter_of
 from ledger.queue.sign_ins import SignIn
 from ledger.rows.cards import CardRow
 from ledger.rows.runs import RunRow
-from ledger.states import RunState
+from ledger.states import Ending, RunState
 from ledger.views import cards, runs
-from ledger.views.checks import TierRow
-from ledger.views.stages import StageRow
+from rules.chatops.offers import Urgency
 from rules.explain import why
-from rules.text import brief, count, kind_of_run, plain, sentence, state_word, usd
+from rules.text import brief, plain, sentence, state_word
 
-MAX_LINE, MAX_TEXT, MAX_ROWS = 500, 4000, 50
 MAX_ON_PAGE, MAX_AT_ONCE = 300, 20  # lines of a page when it is loaded, and of one message to it
 MAX_BYTES = 40_000  # of such lines as HTML
+MAX_STEPS = 200  # of the newest uses of tools, by which edited files are known
 WAITING = (RunState.QUEUED, RunState.AWAITING_APPROVAL, RunState.PARKED)
+# The parts that each message replaces, each an element with the id of its name.
+PARTS = ("state", "bar", "now", "report", "work", "facts")
 
 
 def mount(site: Site) -> None:
-    """Mount the page, its script, and the stream of later events."""
-    site.blueprint.register_blueprint(Blueprint("live", live.__name__, template_folder="."))
+    """Mount the page, its forms, and the stream of later events."""
+    site.blueprint.register_blueprint(run_parts.live_templates())
 
     @site.get("/runs/<run>")
     def run_page(visit: SignIn, run: str) -> Response:
@@ -78,27 +77,50 @@ class RunPage:
     def __init__(self, site: Site, run: RunRow, card: CardRow) -> None:
         self._site, self.run, self._card = site, run, card
         self._templates: Environment = current_app.jinja_env
+        self._line_html: Callable[..., Markup] = get_template_attribute("run_line.html", "run_line")
+        self._story, self._stream = RunStory(), run_lines.stream_of(run.run_id)
 
     def whole(self, visit: SignIn) -> Response:
         """Return the page with the newest lines; while the run goes on, a script adds new ones."""
         with event_store.reading(self._site.engine) as db:
+            spans = self._story.read_more(db, self._stream)
             fresh = run_lines.later_lines(db, self.run.run_id, 0, MAX_ON_PAGE, behind=MAX_ON_PAGE)
-            now = self._now(db, self.run, self._card)
-        lines = fit_rows(map(self._line, reversed(fresh.lines)), MAX_BYTES)
+            now = self._now(db, self.run, self._card, spans)
+        newest = fresh.lines[::-1]
+        lines = fit_rows((self._line(line, spans) for line in newest), MAX_BYTES)
+        shown = zip(lines, (chapter_of(spans, line.seq) for line in newest), strict=False)
+        chapters = [
+            (0 if span is None else span.seq, self._chapter_name(span), [html for html, _ in group])
+            for span, group in groupby(shown, lambda line: line[1])
+        ]
         omitted = self._omitted_line(fresh.omitted + len(fresh.lines) - len(lines), 0)
-        values = {"after": fresh.last, "visit": visit, "title": f"Run {self.run.run_id}"}
-        activity = [omitted, *reversed(lines)]
+        values = {"after": fresh.last, "visit": visit, "title": plain(self._card.title) or "A draft"}
         return make_response(
-            render_template("run.html", activity=activity, forms=self._forms(visit), **values, **now)
+            render_template(
+                "run.html", chapters=chapters, omitted=omitted, **self._forms(visit), **values, **now
+            )
         )
 
     def forms(self, visit: SignIn) -> Response:
         """Return the part of the page that is its reader's own: no stream has it, all readers share those."""
-        return make_response(render_template("run_forms.html", run=self.run, forms=self._forms(visit)))
+        return make_response(render_template("run_forms.html", run=self.run, **self._forms(visit)))
 
-    def _forms(self, visit: SignIn) -> tuple[FormView, ...]:
-        newest = self._card.run_id == self.run.run_id
-        return offered.for_card(self._site, visit, self._card.card_id) if newest else ()
+    def _forms(self, visit: SignIn) -> dict[str, list[FormView]]:
+        """Return the forms by their places: what the run waits for, words to its agent, and all others."""
+        places: dict[str, list[FormView]] = {"decisions": [], "words": [], "others": []}
+        if self._card.run_id != self.run.run_id:
+            return places
+        for form in offered.for_card(self._site, visit, self._card.card_id):
+            places[self._place_of(form)].append(form)
+        return places
+
+    def _place_of(self, form: FormView) -> str:
+        offer, run = form.offer, self.run
+        if offer.command == "redirect":
+            return "decisions" if run.state is RunState.AWAITING_APPROVAL else "words"
+        failed = run.ending not in (None, Ending.SUCCEEDED)
+        acts = offer.urgency is Urgency.WAITED_FOR or offer.command in ("approve", "resume")
+        return "decisions" if acts or (offer.command == "retry" and failed) else "others"
 
     def later(self, after: int) -> PageUpdate:
         """Return the lines after that event; where they are very many, the first of them."""
@@ -106,25 +128,30 @@ class RunPage:
             run, card = runs.get(db, self.run.run_id), cards.get(db, self.run.card_id)
             if run is None or card is None:  # the views are being made anew
                 return PageUpdate(b"", b"", after)
+            spans = self._story.read_more(db, self._stream)
             fresh = run_lines.later_lines(db, run.run_id, after, MAX_AT_ONCE)
-            lines = fit_rows(map(self._line, fresh.lines), MAX_BYTES)
+            lines = fit_rows((self._line(line, spans) for line in fresh.lines), MAX_BYTES)
             cut = len(lines) < len(fresh.lines)
             last = fresh.lines[len(lines) - 1].seq if cut else fresh.last
             text = "".join([self._omitted_line(fresh.omitted, after), *lines])
             added = message("lines", text, last)
             if cut or fresh.more:
                 return PageUpdate(added, b"", last, more=True)
-            now = self._now(db, run, card)
-        shown = message("now", self._html("run_now.html", **now) + self._html("run_work.html", **now), last)
+            now = self._now(db, run, card, spans)
+        shown = message("now", "".join(self._html(f"run_{part}.html", **now) for part in PARTS), last)
         return PageUpdate(added, shown, last, ended=run.ended_at is not None)
 
     def _html(self, template: str, **values: object) -> str:
         return self._templates.get_template(template).render(values)
 
-    def _line(self, line: RunLine) -> Markup:
-        shown = {"seq": line.seq, "at": short_when(line.at), "text": line.text}
-        # The template has escaped it: autoescape is on for every .html.
-        return Markup(self._html("run_line.html", **shown, output=terminal_html(line.output)))  # noqa: S704
+    def _line(self, line: RunLine, spans: Sequence[RunSpan]) -> Markup:
+        span = chapter_of(spans, line.seq)
+        chapter, name = (0 if span is None else span.seq), self._chapter_name(span)
+        picture, output = run_parts.icon_of(line), terminal_html(line.output)
+        return self._line_html(line, short_when(line.at), picture, output, chapter, name)
+
+    def _chapter_name(self, span: RunSpan | None) -> str:
+        return "start" if span is None else run_parts.describe_span(span)
 
     def _omitted_line(self, count: int, after: int) -> Markup:
         """Return the line that says where the omitted lines are; empty for none."""
@@ -136,19 +163,30 @@ class RunPage:
             " <code>cardinal watch {}--zoom debug --from {} --once</code></li>\n"
         ).format(count, card, after)
 
-    def _now(self, db: Connection, run: RunRow, card: CardRow) -> dict[str, object]:
-        """Return the values of the part that each message replaces."""
-        rows = RunRows.read(db, run)
-        plan, report = rows.plan, rows.report
+    def _now(self, db: Connection, run: RunRow, card: CardRow, spans: Sequence[RunSpan]) -> dict[str, object]:
+        """Return the values of the parts that each message replaces."""
+        rows, now = RunRows.read(db, run), self._site.clock()
+        plan, asked, waits = rows.plan, rows.open_question, self._waits(db, run)
+        steps = event_store.newest_of(db, self._stream, ToolUsed, MAX_STEPS)
+        pull = run_parts.address_of_pull(self._site.config.git_url, card)
         return {
             "run": run,
             "offers": _offers(rows),
-            "lines": [sentence(plain(text, MAX_LINE)) for text in (run.detail, self._waits(db, run)) if text],
             "state": state_word(run.ending or run.state),
-            "facts": facts_of(run),
-            "elapsed": brief((run.ended_at or self._site.clock()) - run.queued_at),
-            "stages": newest_fitting(_crumbs(run, rows.stages)),
-            "changed": _describe_change(run),
+            "segments": run_parts.bar(spans, run, card, pull, now),
+            "waits": sentence(plain(waits, MAX_LINE)) if waits else "",
+            "detail": sentence(plain(run.detail, MAX_LINE)) if run.detail and run.alive else "",
+            "asked": "" if asked is None else plain(asked.text, MAX_LINE),
+            "asks_plan": run.state is RunState.AWAITING_APPROVAL,
+            "failure": run_parts.explain_failure(rows),
+            "facts": run_parts.facts_of(run),
+            "spending": run_parts.spending_of(rows, json.loads(run.settings or "{}")),
+            "usage": run_parts.usage_by_stage(rows, spans, now),
+            "elapsed": brief((run.ended_at or now) - run.queued_at),
+            "queued": stamp(run.queued_at),
+            "ended": stamp(run.ended_at) if run.ended_at else "",
+            "changed": run_parts.describe_change(run),
+            "touched": run_parts.touched_files(spans, steps),
             "plan": None if plan is None else (plan.revision, plan.state, plain(plan.summary, MAX_LINE)),
             "steps": fit_rows(
                 (
@@ -156,6 +194,7 @@ class RunPage:
                     for place, step in enumerate(run.plan_steps[:MAX_ROWS])
                 )
             ),
+            "plan_by": plain(plan.by) if plan is not None else "",
             "questions": newest_fitting(
                 (
                     plain(row.text, MAX_LINE),
@@ -164,22 +203,14 @@ class RunPage:
                     row.withdrawn,
                 )
                 for row in rows.questions[-MAX_ROWS:]
+                if row is not asked
             ),
-            "checks": newest_fitting(
-                {
-                    "tier": row.tier,
-                    "command": plain(row.command, MAX_LINE),
-                    "exit_code": row.exit_code,
-                    "witnesses": plain(witness_text(row), MAX_LINE),
-                    "time": f"{row.duration_s:.1f} s",
-                    "head": row.head,
-                    "digest": row.log_digest,
-                    "log": row.log_digest and links.of_file("", run.run_id, row.log_digest, LOG),
-                }
-                for row in rows.checks[-MAX_ROWS:]
-            ),
-            "evidence": _evidence(rows.gate),
-            "report": None if report is None else terminal_html(report.done[:MAX_TEXT]),
+            "checks": run_parts.list_checks(rows),
+            "evidence": run_parts.evidence_of(rows.gate),
+            "report": run_parts.report_of(rows.report),
+            "pull": pull,
+            "pull_number": card.pull_number,
+            "ready": run.ending is Ending.SUCCEEDED and bool(pull),
             "card_name": f"{card.repository}#{card.number}" if card.number else "a draft",
             "card_title": plain(card.title),
             "card_path": path_of(card.repository, card.number, card.card_id),
@@ -199,52 +230,3 @@ def _offers(rows: RunRows) -> str:
     run = rows.run
     unanswered = (it.question_id for it in rows.questions if it.answered_at is None and not it.withdrawn)
     return " ".join((run.state, f"{run.plan_revision}{run.plan_approved:d}", *unanswered))
-
-
-def _crumbs(run: RunRow, entered: Sequence[StageRow]) -> list[tuple[str, str, str]]:
-    """Return a name, a mark and the usage of each stage that was entered, then for those to come."""
-    crumbs = [
-        (plain(row.stage), "●" if row.left_at is None else "✓", describe_usage([row]))
-        for row in entered[-MAX_ROWS:]
-    ]
-    known = {row.stage for row in entered}
-    to_come = () if run.ended_at else (name for name in stage_names(run) if name not in known)
-    return [*crumbs, *((name, "○", "") for name in to_come)]
-
-
-def _describe_change(run: RunRow) -> str:
-    sizes = ((run.files_changed, "file"), (run.lines_changed, "line"))
-    return ", ".join(count(size, word) for size, word in sizes if size)
-
-
-def _evidence(gate: TierRow | None) -> dict[str, object] | None:
-    """Return the gate's last result, as the check on its commit says it; None where it never ran."""
-    if gate is None:
-        return None
-    image = "" if gate.image == "local" else gate.image
-    facts = (
-        ("head", gate.head),
-        ("base", gate.base),
-        ("image", plain(image)),
-        ("definition of the checks, SHA-256", gate.definition),
-        ("paths", plain(", ".join(gate.paths))),
-    )
-    result = "passed" if gate.passed else "failed"
-    return {"result": f"the gate {result} on a clean checkout, on {when(gate.at)}", "facts": facts}
-
-
-def facts_of(run: RunRow) -> tuple[tuple[str, str], ...]:
-    """Return the facts of a run, as pairs of a name and a value."""
-    by = "a push" if (run.kind, run.by) == (CHECK, BY_PUSH) else run.by
-    estimate = " (an estimate: a subscription pays)" if run.payer == SUBSCRIPTION else ""
-    return (
-        ("agent", plain(f"{run.agent} {run.agent_version}".strip())),
-        ("asked by", plain(f"{by}{f' ({run.door})' if run.door else ''}")),
-        ("repository", plain(run.repository)),
-        ("branch", plain(run.branch)),
-        ("kind", kind_of_run(run.attempt, run.kind)),
-        ("cost", f"{usd(run.usd)}{estimate}"),
-        ("time at work", brief(timedelta(seconds=run.active_s))),
-        ("queued", when(run.queued_at)),
-        ("ended", when(run.ended_at) if run.ended_at else ""),
-    )

@@ -22,7 +22,7 @@ OWN_PATH = re.compile(
     r"/(?:hosts|health|money|notices|tokens|(?:runs|artifacts|boards|cards|policy)/[A-Za-z0-9._%-]+(?:/[A-Za-z0-9._%-]+)*)?"
 )
 OWN_QUERY = re.compile(
-    r"(?:(?:search|state|repository|person|label|lane|column|page|zoom|before|days)=[A-Za-z0-9._~*%+-]*(?:&(?!$)|$))*"
+    r"(?:(?:search|state|repository|person|label|lane|column|page|zoom|before|days|layout)=[A-Za-z0-9._~*%+-]*(?:&(?!$)|$))*"
 )
 MAX_CHARS, MAX_QUERY = 400, 1000  # with the sign-in around them, a cookie holds both
 MANY = "too many people are signing in right now: try again in a minute"

@@ -25,11 +25,15 @@ def forms(browser: Browser, path: str) -> dict[str, dict[str, str]]:
 
 
 def send(
-    browser: Browser, fields: dict[str, str] | str, kind: str = TEXTUAL, headers: dict[str, str] = HERE
+    browser: Browser,
+    fields: dict[str, str] | str,
+    kind: str = TEXTUAL,
+    headers: dict[str, str] = HERE,
+    path: str = "/act",
 ) -> TestResponse:
     body = fields if isinstance(fields, str) else urlencode(fields)
     more = {"content_type": kind, "base_url": browser.public, "headers": headers, "buffered": True}
-    return browser.here.post("/act", data=body, **more)
+    return browser.here.post(path, data=body, **more)
 
 
 def at_work(pages: Pages) -> Item:

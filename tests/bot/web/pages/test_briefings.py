@@ -53,7 +53,7 @@ def test_a_run_that_only_checks_has_no_agent_to_be_told_anything(pages: Pages) -
     briefing, run = bob.get("/runs/r2/briefing").text, bob.get("/runs/r2").text
     assert "it has no agent, so no briefing" in briefing
     assert "has not been briefed" not in briefing
-    assert "<dt>asked by</dt><dd><bdi>a push</bdi></dd>" in run
+    assert "<dt>Asked by</dt><dd><bdi>a push</bdi></dd>" in run
     assert "run r2 queued for a push (checks only)" in run
 
 

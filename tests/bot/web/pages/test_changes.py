@@ -44,7 +44,7 @@ def test_work_that_no_guard_has_seen_is_for_writers_and_what_is_published_for_re
     shown = bob.get(path)
     assert "+unfinished" in shown.text
     assert "&lt;b&gt;old" in shown.text
-    assert "UTC. Unfinished: no guard has checked it yet." in shown.text
+    assert "UTC</time>. Unfinished: no guard has checked it yet." in shown.text
     assert UNFINISHED in mallory.get(path).text
     assert "unfinished<" not in mallory.get(path).text
     digest = published(pages, run_id, PATCH.format(new="published"))
