@@ -14,7 +14,16 @@ from ledger.db.statements import Statement, statement
 from ledger.db.tables import events
 from ledger.event import Event, Zoom
 from ledger.events.board import CardEvent
-from ledger.events.run import RunEvent, ToolUsed
+from ledger.events.conversation import AssistantReplied, CommandGiven, PersonSaid
+from ledger.events.pull import ReviewSubmitted
+from ledger.events.run import (
+    PlanRedirected,
+    QuestionAnswered,
+    QuestionAsked,
+    RunEvent,
+    RunSteered,
+    ToolUsed,
+)
 from ledger.ids import CardId, RunId
 from ledger.views.runs import runs
 
@@ -28,7 +37,8 @@ class TimelineRow:
     """One line; `seq` is its event's, `run_id` is None for an event of no run.
 
     `payload` has the event's fields as JSON, at the depth debug and for kinds that show it. `step` is
-    the event of a line about the use of a tool.
+    the event of a line about the use of a tool. `words` are said by `speaker`, with their line breaks; a run
+    or the assistant speaks where that is empty.
     """
 
     seq: int
@@ -40,6 +50,8 @@ class TimelineRow:
     at: datetime
     payload: str = ""
     step: ToolUsed | None = None
+    speaker: str = ""
+    words: str = ""
 
 
 def of_card(
@@ -81,9 +93,36 @@ def event_line(card_id: CardId, seq: int, at: datetime, event: Event) -> Timelin
     run_id = event.run_id if isinstance(event, RunEvent) else None
     step = event if isinstance(event, ToolUsed) else None
     text = text_line(event.describe(), WORDS_CHARS if event.has_words else LINE_CHARS)
+    speaker, words = _said(event)
     return TimelineRow(
-        seq=seq, card_id=card_id, run_id=run_id, zoom=event.zoom, kind=kind, text=text, at=at, step=step
+        seq=seq,
+        card_id=card_id,
+        run_id=run_id,
+        zoom=event.zoom,
+        kind=kind,
+        text=text,
+        at=at,
+        step=step,
+        speaker=speaker,
+        words=words[:WORDS_CHARS],
     )
+
+
+def _said(event: Event) -> tuple[str, str]:
+    """Return who said what in the event; two empty texts for an event without words to people or by them."""
+    match event:
+        case PersonSaid():
+            return event.author, event.text
+        case ReviewSubmitted():
+            return event.author, f"**{event.verdict.replace('_', ' ').capitalize()}**\n\n{event.body}"
+        case CommandGiven():
+            return event.by, f"/cardinal {event.command} {event.argument}".rstrip()
+        case QuestionAnswered() | PlanRedirected() | RunSteered():
+            return event.by, event.text
+        case AssistantReplied() | QuestionAsked():
+            return "", event.text
+        case _:
+            return "", ""
 
 
 def text_line(text: str, most: int = LINE_CHARS) -> str:

@@ -31,13 +31,17 @@ class UnfitFormError(CardinalError):
 
 @dataclass(frozen=True, slots=True)
 class ActForm:
-    """A form that somebody sent. `name` is as in an offer, `back` the page that it stood on."""
+    """A form that somebody sent. `name` is as in an offer, `back` the page that it stood on.
+
+    `agreed`: its sender lets Cardinal act on GitHub in their name.
+    """
 
     card_id: CardId
     name: str
     text: str
     back: str
     token: str
+    agreed: bool = False
 
     @property
     def number(self) -> int:
@@ -54,13 +58,15 @@ def read(incoming: Request) -> ActForm:
         fields = incoming.form.to_dict(flat=False)
     except RequestEntityTooLarge as error:
         raise UnfitFormError("This is larger than any form on Cardinal's pages", 413) from error
-    if not FIELDS <= fields.keys() <= FIELDS | {"text"} or any(len(given) != 1 for given in fields.values()):
+    if not FIELDS <= fields.keys() <= FIELDS | {"text", "agreed"} or any(
+        len(given) != 1 for given in fields.values()
+    ):
         raise UnfitFormError("The form has a missing or extra field")
     text = "".join(fields.get("text", ())).replace("\r\n", "\n")
     if len(text) > MAX_ARGUMENT:
         raise UnfitFormError(f"The text has {len(text):,} characters; the limit is {MAX_ARGUMENT:,}")
     (card_id,), (name,), (back,), (token,) = (fields[field] for field in ("card", "name", "back", "token"))
-    return ActForm(CardId(card_id), name, text, back, token)
+    return ActForm(CardId(card_id), name, text, back, token, "agreed" in fields)
 
 
 def new_token(secret: Secret, word: str, card_id: CardId, name: str) -> str:

@@ -1,40 +1,41 @@
-"""A card: why it does or does not move, its runs, and its timeline at three depths."""
+"""A card: what it waits for at the top, its work, its runs as chapters, its facts and their forms."""
 
-import json
 import re
-from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Sequence
+from datetime import timedelta
 from urllib.parse import quote
 
 from flask import Response, request
-from markupsafe import escape
 from sqlalchemy import Connection
 
 from bot.render.board.card_fields import parts_done
-from bot.render.run.folded_steps import fold_rows, without_echoes
 from bot.state import policies, served_boards, snapshots
 from bot.state.card_filters import FilterError
-from bot.web.acting import offered
-from bot.web.site import following, parameters
+from bot.web.acting import offered, on_github
+from bot.web.acting.offered import FormView
+from bot.web.site import card_work, following, markdown, parameters
+from bot.web.site.card_panel import PanelInput, PanelView, panel_of
+from bot.web.site.card_story import newest_lines, tell
 from bot.web.site.layout import Site
 from bot.web.site.lists import fit_rows
-from bot.web.site.times import short_when, when
+from bot.web.site.times import stamp, when
 from bot.web.site.visibility import may_see, path_of
 from ledger.event import Zoom
 from ledger.events.board import CardArchived
 from ledger.ids import CardId
 from ledger.log import event_store
-from ledger.queries import timeline
 from ledger.queries.card_filter import CardScope
-from ledger.queries.timeline import MAX_EVENTS, WORDS_CHARS, TimelineRow
+from ledger.queries.run_rows import RunRows
 from ledger.queue.sign_ins import SignIn
 from ledger.rows.cards import CardRow
 from ledger.rows.links import LinkRow
 from ledger.rows.runs import RunRow
-from ledger.views import cards, links, runs, spend
+from ledger.views import cards, links, messages, runs, spend
 from rules.card.loss import is_outside
+from rules.chatops.offers import CommandOffer, Urgency
 from rules.explain import why
-from rules.text import kind_of_run, plain, sentence, state_word, usd
+from rules.policy.model import Policy
+from rules.text import brief, plain, sentence, state_word, usd
 
 PATH = "/cards/<owner>/<name>/<int(max=999999999):number>"
 EVENT = re.compile(r"[0-9]{1,17}")
@@ -42,26 +43,9 @@ EVENT = re.compile(r"[0-9]{1,17}")
 ZOOMS = (Zoom.CONVERSATION, Zoom.ACTIVITY)
 MAX_ASKED = 10  # repositories of other issues about which one page asks GitHub: a reader has 30 in a minute
 UNASKED = "There may be more issues you can read. Reload this page in a minute."
-MAX_PAYLOAD = 2000
-MAX_LINES, MAX_LINE = 200, 500
-MAX_STEPS, MAX_STEP, STEP_BYTES = 50, 200, 60  # lines of a fold, characters of each, and the HTML around it
-MAX_BYTES = 48_000  # of the lines: a page stays under 100 kB
-
-
-class LineView(NamedTuple):
-    """A line of the timeline, and the fields of its event.
-
-    A fold has `steps`, each with its time; `omitted` of them are before those.
-    """
-
-    seq: int
-    at: str
-    run_id: str
-    text: str
-    kind: str
-    payload: str
-    steps: Sequence[tuple[str, str]] = ()
-    omitted: int = 0
+MAX_LINE, MAX_NAMES, MAX_RUNS = 500, 30, 8
+BLOCKED_BY = "blocked_by"  # as the command link has it
+ASSISTANT = ("assistant",)  # the place of its words
 
 
 def mount(site: Site) -> None:
@@ -90,48 +74,109 @@ def _page(site: Site, visit: SignIn, card: CardRow) -> Response:
     zooms = _zooms(site, visit, card)
     wanted = Zoom(parameters.choice("zoom", tuple(Zoom), Zoom.CONVERSATION))
     zoom = wanted if wanted in zooms else Zoom.CONVERSATION  # of an operator who sent the address on
-    forms = offered.for_card(site, visit, card.card_id, every=True)
-    quotes = all(it.offer.command != "answer" for it in forms)  # else the form has the question
+    commands = offered.for_card(site, visit, card.card_id, every=True)
+    quotes = all(it.offer.command != "answer" for it in commands)  # else the form has the question
     with event_store.reading(site.engine) as db:
         after = event_store.last_seq(db)
         lines, cut = newest_lines(db, card.card_id, zoom, _before())
         listed = runs.of_card(db, card.card_id)
         total = spend.of_card(db, card.card_id)
         snapshot = snapshots.of_card(db, card.card_id)
-        because = why(policies.in_force(db, card.board_id), snapshot, quotes=quotes) if snapshot else ""
+        policy = policies.in_force(db, card.board_id)
+        because = why(policy, snapshot, quotes=quotes) if snapshot else ""
         left = _describe_leave(db, card) if card.archived else ""
         blockers = links.of_card(db, card.card_id)
         parts = links.parts_of(db, card.repository, card.number, links.MAX_PARTS)
+        rows = RunRows.read(db, snapshot.run) if snapshot and snapshot.run else None
+        said = next(iter(messages.newest(db, card.card_id, 1, ASSISTANT)), None)
+    # The runs of lines that are older than the listed ones have no summary.
+    told = tell(lines, {run.run_id: run for run in listed}) if zoom is not Zoom.DEBUG else lines
+    plans = policy.archetype(card.column).HAS_ASSISTANT and not (snapshot and snapshot.live_run)
+    github = on_github.forms_for_card(site, visit, card, plans=plans)
+    panel = None
+    if snapshot is not None and (commands or github or not card.archived):
+        panel = panel_of(PanelInput(policy, snapshot, rows, said, commands, github, because))
+    work = card_work.work_of(site, visit, snapshot, policy) if snapshot else None
     readable, complete = _readable(site, visit, card, (*blockers, *parts))
     seen = [it for it in blockers if it.repository in readable]
     own = [it for it in parts if it.repository in readable]
-    github = f"{site.config.git_url}/{card.repository}"
+    address = f"{site.config.git_url}/{card.repository}"
     return following.page(
         "card.html",
         f"/live/cards/{quote(card.card_id)}",
         after,
-        title=f"{plain(card.title)} · {card.repository}#{card.number}",
+        title=plain(card.title, MAX_LINE) or "Untitled",
+        name=f"{card.repository}#{card.number}",
         lines=[sentence(text) for text in (left, because) if text],
         state=state_word(card.state) or "at rest",
         column=plain(card.column or "no column"),
-        issue=f"{github}/issues/{card.number}",
+        since=stamp(card.state_at),
+        waits=brief(site.clock() - card.state_at),
+        issue=f"{address}/issues/{card.number}",
         pull=_pull(site, card),
+        panel=panel,
+        work=work,
+        body=markdown.render(card.body) if card.body.strip() else None,
+        facts=_facts(card, policy, rows, usd(total.usd)),
+        labels=fit_rows(plain(label) for label in card.labels[:MAX_NAMES]),
+        assignees=[plain(login) for login in card.assignees[:MAX_NAMES]],
+        github=github,
         dependencies=fit_rows(_dependency(site, link) for link in seen),
         unasked="" if complete else UNASKED,
         dependencies_done=f"{sum(not link.holds for link in seen)} of {len(seen)} done",
+        link_forms=_link_forms(site, card, commands, seen),
         parts_done=parts_done(own),
         parts=fit_rows(map(_part, own)),
         cost=usd(total.usd),
-        runs=fit_rows(map(_run, listed)),
-        timeline=lines,
+        runs=[_run(run) for run in listed[:MAX_RUNS]],
+        timeline=told,
+        oldest=lines[0].seq if lines else 0,
+        count=len(lines),
         cut=cut,
         zoom=zoom,
         zooms=zooms,
         before=_before(),
         path=path_of(card.repository, card.number, card.card_id),
-        forms=forms,
+        more=_further(commands, panel),
         visit=visit,
     )
+
+
+def _further(commands: Sequence[FormView], panel: PanelView | None) -> list[FormView]:
+    """Return the commands that the panel has not; a move to any column is one."""
+    shown = {it.offer.name for it in panel.forms if it.offer.command != "move"} if panel else set[str]()
+    return [it for it in commands if not it.offer.name or it.offer.name not in shown]
+
+
+def _facts(card: CardRow, policy: Policy, rows: RunRows | None, spent: str) -> list[tuple[str, str]]:
+    most, budget = policy.limits.usd_per_card, rows.budget if rows else None
+    run = f"{usd(budget.spent_usd)} of {usd(budget.budget_usd)} for {budget.run_id}" if budget else ""
+    facts = (
+        ("Repository", plain(card.repository or "")),
+        ("Column", plain(card.column or "no column")),
+        ("Author", plain(card.author)),
+        ("Moved by", plain(card.mover)),
+        ("Spent", f"{spent} of {usd(most)}" if most else spent),
+        ("Budget", run),
+    )
+    return [fact for fact in facts if fact[1]]
+
+
+def _link_forms(
+    site: Site, card: CardRow, commands: Sequence[FormView], blockers: Sequence[LinkRow]
+) -> list[FormView]:
+    """Return the forms that add and remove dependencies, for those who may give their commands."""
+    may = {name for it in commands if not it.offer.name for name, _ in it.offer.choices}
+    mine = [f"#{link.number}" for link in blockers if link.repository == card.repository][:MAX_NAMES]
+    forms = []
+    if "link" in may:
+        add = CommandOffer("link", "Add", "Add what it is blocked by", Urgency.CARD, asks=f"{BLOCKED_BY} #12")
+        forms.append(offered.form_view(site, card.card_id, add, value=f"{BLOCKED_BY} #"))
+    if "unlink" in may and mine:
+        choices = tuple((f"{BLOCKED_BY} {name}", name) for name in mine)
+        remove = CommandOffer("unlink", "Remove", "No longer blocked by", Urgency.CARD, choices=choices)
+        forms.append(offered.form_view(site, card.card_id, remove))
+    return forms
 
 
 def _describe_leave(db: Connection, card: CardRow) -> str:
@@ -142,10 +187,9 @@ def _describe_leave(db: Connection, card: CardRow) -> str:
     return f"{plain(who)}, {when(at)}"
 
 
-def _run(run: RunRow) -> tuple[str, str, str, str, str, str]:
-    state, last = state_word(run.ending or run.state), plain(run.last_line, MAX_LINE)
-    kind = kind_of_run(run.attempt, run.kind)
-    return run.run_id, state, kind, usd(run.usd), when(run.queued_at), last
+def _run(run: RunRow) -> tuple[str, str, str, str]:
+    took = brief(timedelta(seconds=run.active_s)) if run.active_s else ""
+    return run.run_id, state_word(run.ending or run.state), took, usd(run.usd) if run.usd else ""
 
 
 def _readable(
@@ -202,41 +246,3 @@ def _pull(site: Site, card: CardRow) -> tuple[str, str] | None:
     facts = ", ".join(map(plain, words))
     where = card.pull_repository or card.repository
     return f"#{card.pull_number} ({facts})", f"{site.config.git_url}/{where}/pull/{card.pull_number}"
-
-
-def newest_lines(
-    db: Connection, card_id: CardId, zoom: Zoom, before: int | None
-) -> tuple[Sequence[LineView], bool]:
-    """Return the newest lines before an event, the oldest first; and whether older ones are left out."""
-    folds = zoom is Zoom.ACTIVITY
-    most = MAX_EVENTS if folds else MAX_LINES
-    rows = timeline.of_card(db, card_id, zoom, most, before, steps=folds)
-    once = rows if zoom is Zoom.DEBUG else tuple(without_echoes(rows))
-    lines = list(_fold_lines(once) if folds else map(_line, once))
-    shown = _fitting(lines[-MAX_LINES:])
-    return shown, len(shown) < len(lines) or len(rows) == most
-
-
-def _fold_lines(rows: Sequence[TimelineRow]) -> Iterator[LineView]:
-    """Return the lines with each fold in the place of its steps."""
-    for row, steps in fold_rows(rows):
-        shown = [(short_when(step.at), plain(step.text, MAX_STEP)) for step in steps[-MAX_STEPS:]]
-        yield _line(row)._replace(steps=shown, omitted=len(steps) - len(shown))
-
-
-def _line(it: TimelineRow) -> LineView:
-    payload = json.dumps(json.loads(it.payload), indent=1)[:MAX_PAYLOAD] if it.payload else ""
-    text = it.text.removeprefix(f"run {it.run_id} ")  # a line begins with its run
-    return LineView(it.seq, short_when(it.at), it.run_id or "", plain(text, WORDS_CHARS), it.kind, payload)
-
-
-def _fitting(lines: Sequence[LineView]) -> Sequence[LineView]:
-    """Return the last lines, of at most MAX_BYTES of HTML together."""
-    room, first = MAX_BYTES, len(lines)
-    for line in reversed(lines):
-        texts = "".join((line.text, line.payload, *(text for _, text in line.steps)))
-        room -= len(escape(texts).encode()) + STEP_BYTES * len(line.steps)
-        if room < 0:
-            break
-        first -= 1
-    return lines[first:]
