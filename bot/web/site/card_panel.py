@@ -79,7 +79,8 @@ def _at_rest(given: PanelInput) -> PanelView | None:
         case CardState.FAILED:
             return _failure(given)
         case CardState.BLOCKED:
-            return PanelView("Blocked", "bad", forms=_commands(given, *DECIDED))
+            forms = _with_primary([*_commands(given, *DECIDED), *_replies(given)])
+            return PanelView("Blocked", "bad", forms=forms)
         case CardState.CHANGES_REQUESTED:
             return PanelView("Changes requested", "ask", forms=_commands(given, *DECIDED))
         case CardState.IN_REVIEW | CardState.APPROVED | CardState.WORK_COMPLETE:
@@ -102,7 +103,7 @@ def _question(given: PanelInput) -> PanelView:
         else it
         for it in _commands(given, Urgency.WAITED_FOR)
     ]
-    title = f"{plain(newest.run_id)} asks"
+    title = f"Run {plain(newest.run_id)} asks"
     return PanelView(title, "ask", whole, forms=_with_primary(forms), watches=newest.run_id)
 
 
@@ -115,15 +116,22 @@ def _plan(given: PanelInput) -> PanelView:
     run = given.snapshot.run
     steps = _steps(plan.steps if plan else (), 0)
     text = markdown.render(plan.summary) if plan else Markup()
-    title = f"{run.run_id} proposes a plan" if run else "Plan"
-    return PanelView(title, "ask", text, steps, forms=_commands(given, *DECIDED))
+    title = f"Run {run.run_id} proposes a plan" if run else "Plan"
+    # The form says on other pages where the plan is.
+    forms = [
+        replace(it, offer=replace(it.offer, hint="Then the work begins"))
+        if it.offer.command == "approve"
+        else it
+        for it in _commands(given, *DECIDED)
+    ]
+    return PanelView(title, "ask", text, steps, forms=forms)
 
 
 def _work(given: PanelInput, run: RunRow) -> PanelView:
     steps = _steps(run.plan_steps, run.plan_done)
     said = plain(run.last_line, MAX_STEP)
     return PanelView(
-        title=f"{run.run_id} is {state_word(run.state)}",
+        title=f"Run {run.run_id}",
         steps=steps,
         done=100 * run.plan_done // len(run.plan_steps) if run.plan_steps else 0,
         latest=said,
@@ -140,7 +148,7 @@ def _failure(given: PanelInput) -> PanelView:
     failed = [check for check in newest_results(rows.checks) if check.exit_code or not check.believed]
     tests = [name for check in failed for name in failing_tests.names_of(check.tail)]
     return PanelView(
-        title=f"{run.run_id} {state_word(run.ending or run.state)}{f': {why}' if why else ''}",
+        title=f"Run {run.run_id} {state_word(run.ending or run.state)}{f': {why}' if why else ''}",
         tone="bad",
         text=NONE if plain(run.detail, 200) in given.because else markdown.render(run.detail),
         tests=tests or [plain(check.command) for check in failed],
@@ -156,7 +164,7 @@ def _review(given: PanelInput) -> PanelView:
         title = "Approved" if snapshot.state is CardState.APPROVED else "Ready for you to look at"
         return PanelView(title, "good", forms=_with_primary([*moves, *_commands(given, *DECIDED)]))
     reviews = [form for act, form in given.github.items() if act in REVIEWS]
-    title = f"Pull request #{pull.number} is ready for your review"
+    title = "Ready for your review"
     if snapshot.state is CardState.WORK_COMPLETE and not reviews:
         return PanelView(title, "good", forms=_with_primary(moves))
     return PanelView(title, "good", forms=_with_primary([*reviews, *moves]))
@@ -164,13 +172,18 @@ def _review(given: PanelInput) -> PanelView:
 
 def _planning(given: PanelInput) -> PanelView | None:
     snapshot, said = given.snapshot, given.said
-    reply = [given.github[GithubAct.COMMENT]] if GithubAct.COMMENT in given.github else []
+    reply = _replies(given)
     if snapshot.assistant_waits and said is not None:
         return PanelView("The assistant asks", "ask", markdown.render(said.text), forms=_with_primary(reply))
     if snapshot.brief:
         brief = markdown.render(snapshot.brief, 2 * markdown.MAX_CHARS)
         return PanelView("Ready when", "good", brief, forms=_with_primary([*_moves(given), *reply]))
     return PanelView("Planning", forms=reply)
+
+
+def _replies(given: PanelInput) -> list[FormView]:
+    """Return the comment on the issue, which the assistant answers."""
+    return [form for act, form in given.github.items() if act == GithubAct.COMMENT]
 
 
 def _moves(given: PanelInput) -> list[FormView]:

@@ -63,6 +63,8 @@ def newest_lines(
     rows = timeline.of_card(db, card_id, zoom, most, before, steps=folds)
     once = rows if zoom is Zoom.DEBUG else tuple(without_echoes(rows))
     lines = list(_fold_lines(once) if folds else map(_line, once))
+    if zoom is Zoom.DEBUG:
+        lines = [line._replace(words=NONE) for line in lines]  # each event as one line
     shown = _fitting(lines[-MAX_LINES:])
     return shown, len(shown) < len(lines) or len(rows) == most
 
@@ -116,7 +118,7 @@ def _fold_lines(rows: Sequence[TimelineRow]) -> Iterator[LineView]:
 def _line(row: TimelineRow) -> LineView:
     payload = json.dumps(json.loads(row.payload), indent=1)[:MAX_PAYLOAD] if row.payload else ""
     text = row.text.removeprefix(f"run {row.run_id} ")  # a line begins with its run
-    words = NONE if payload or not row.words else markdown.render(row.words)
+    words = markdown.render(row.words) if row.words else NONE
     return LineView(
         seq=row.seq,
         at=stamp(row.at),
