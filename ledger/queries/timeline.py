@@ -3,13 +3,11 @@
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cache
-from itertools import islice
 from typing import Any
 
-from sqlalchemy import BigInteger, Connection, Select, Text, bindparam, literal, select
+from sqlalchemy import BigInteger, Connection, Select, Text, bindparam, literal, literal_column, select
 
 from ledger.codec import decode, kinds
-from ledger.db.rows import values
 from ledger.db.statements import Statement, statement
 from ledger.db.tables import events
 from ledger.event import Event, Zoom
@@ -69,10 +67,12 @@ def of_card(
     """
     query = _newest(Zoom(zoom), steps)
     bounds = {"before": MAX_SEQ if before is None else before, "most": limit}
-    stored = query.all(db, {**bounds, "stream": f"card:{card_id}"})
-    for run_id in values(db, runs.c.run_id, "-serial", card_id=card_id):
-        stored += query.all(db, {**bounds, "stream": f"run:{run_id}"})
-    newest = islice(sorted(map(tuple, stored), reverse=True), limit)
+    newest = sorted(map(tuple, query.all(db, {**bounds, "stream": f"card:{card_id}"})), reverse=True)
+    for run_id, last in _spans.all(db, {"card_id": card_id, "before": bounds["before"]}):
+        if len(newest) == limit and last < newest[-1][0]:
+            break  # the other runs ended before all of these lines
+        newest += map(tuple, query.all(db, {**bounds, "stream": f"run:{run_id}"}))
+        newest = sorted(newest, reverse=True)[:limit]
     lines = []
     for seq, at, kind, body in newest:
         event = decode(kind, body)
@@ -142,6 +142,17 @@ def _newest(zoom: Zoom, steps: bool) -> Statement:
         mine &= events.c.kind.in_([literal(name) for name in shown])
     query = select(events.c.seq, events.c.at, events.c.kind, events.c.body).where(mine)
     return Statement(query.order_by(events.c.version.desc()).limit(bindparam("most", type_=BigInteger)))
+
+
+@statement
+def _spans(card_id: Any, before: Any) -> Select[Any]:
+    """The card's runs with an event before that one, each with its last event, the newest first."""
+    stream = literal("run:", Text) + runs.c.run_id
+    own = select(events.c.seq).where(events.c.stream == stream).limit(1)
+    first = own.order_by(events.c.version).scalar_subquery()
+    last = own.order_by(events.c.version.desc()).scalar_subquery()
+    spans = select(runs.c.run_id, last.label("last")).where(runs.c.card_id == card_id, first < before)
+    return spans.order_by(literal_column("last").desc())
 
 
 @statement

@@ -48,7 +48,7 @@ def press(bobs: Locator, alices: Locator) -> dict[str, str]:
     for login, button in (("bob", bobs), ("alice", alices)):
         button.page.wait_for_url("**acted=**")
         button.page.evaluate("window.loaded = 'once'")
-        told[login] = button.page.locator("h1 + [role=status]").inner_text()
+        told[login] = button.page.locator("p.answer").inner_text()
     return told
 
 
