@@ -111,6 +111,6 @@ def test_one_approves_a_plan_whose_card_the_other_drags_away(
         assert "first" not in told["alice"]
         cardinal.catch_up()
         assert_shown("cancelled", colleague.locator("#now .state"))
-        expect(page.locator("main > p", has=page.locator(".state"))).to_contain_text("Tasks")
+        expect(page.locator(".crumb")).to_contain_text("Tasks")
         assert page.evaluate("window.loaded") == "once"
         assert (cardinal.column(item), cardinal.run_of(item).ending) == ("Tasks", Ending.CANCELLED)

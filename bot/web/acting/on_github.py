@@ -70,7 +70,7 @@ def forms_for_card(site: Site, visit: SignIn, card: CardRow, *, plans: bool) -> 
     if site.person_token(visit) is None or card.archived or card.number is None or card.repository is None:
         return {}
     role = role_of(site.readers.role(visit, card.repository))
-    leave = "" if has_agreed(site, visit) else visit.login
+    leave = "" if has_leave(site, visit) else visit.login
     made: dict[str, FormView] = {}
 
     def offer(act: GithubAct, about: str, label: str, asks: str = "", value: str = "") -> None:
@@ -102,7 +102,7 @@ def forms_for_card(site: Site, visit: SignIn, card: CardRow, *, plans: bool) -> 
     return made
 
 
-def has_agreed(site: Site, visit: SignIn) -> bool:
+def has_leave(site: Site, visit: SignIn) -> bool:
     """Tell whether the person has let Cardinal act on GitHub in their name, in this browser."""
     return _seal(site).open(request.cookies.get(_cookie(site), ""), LEAVE_S) == str(visit.user_id)
 
@@ -112,7 +112,7 @@ def keep_leave(site: Site, visit: SignIn, answer: Response) -> None:
     site.keep(answer, _cookie(site), _seal(site).close(str(visit.user_id)), LEAVE_S)
 
 
-def carry_out(site: Site, visit: SignIn, card: CardRow, sent: ActForm) -> bool:
+def send_act(site: Site, visit: SignIn, card: CardRow, sent: ActForm) -> bool:
     """Do on GitHub what the form says; False where it was sent before.
 
     Raises RefusedActError and GithubError.
@@ -121,7 +121,7 @@ def carry_out(site: Site, visit: SignIn, card: CardRow, sent: ActForm) -> bool:
     token = site.person_token(visit)
     if token is None:
         raise RefusedActError("Your sign-in at GitHub is over: sign out, sign in again, then repeat it", 401)
-    if not (sent.agreed or has_agreed(site, visit)):
+    if not (sent.agreed or has_leave(site, visit)):
         raise RefusedActError("Tick the box that lets Cardinal do this on GitHub in your name")
     where = (card.pull_repository if act in REVIEWS else None) or card.repository or ""
     hub = PersonHub(site.config.github_url, token, where)

@@ -114,7 +114,7 @@ def _act_on_github(site: Site, visit: SignIn, card: CardRow, sent: ActForm) -> R
     there = f"{site.config.git_url}/{card.repository}/issues/{number}"
     ways = [(back, "Back", "to the page with the form"), (there, "GitHub", "where you can do the same")]
     try:
-        first = on_github.carry_out(site, visit, card, sent)
+        first = on_github.send_act(site, visit, card, sent)
     except RefusedActError as error:
         lines = (f"{error.because}.",)
         return site.page("Nothing was done", *lines, status=error.status, visit=visit, links=ways)

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import timedelta
 from urllib.parse import quote
 
@@ -15,7 +16,7 @@ from bot.web.acting import offered, on_github
 from bot.web.acting.offered import FormView
 from bot.web.site import card_work, following, markdown, parameters
 from bot.web.site.card_panel import PanelInput, PanelView, panel_of
-from bot.web.site.card_story import newest_lines, tell
+from bot.web.site.card_story import LineView, newest_lines, tell
 from bot.web.site.layout import Site
 from bot.web.site.lists import fit_rows
 from bot.web.site.times import stamp, when
@@ -29,12 +30,15 @@ from ledger.queries.run_rows import RunRows
 from ledger.queue.sign_ins import SignIn
 from ledger.rows.cards import CardRow
 from ledger.rows.links import LinkRow
+from ledger.rows.messages import MessageRow
 from ledger.rows.runs import RunRow
 from ledger.views import cards, links, messages, runs, spend
+from ledger.views.budgets import BudgetRow
 from rules.card.loss import is_outside
 from rules.chatops.offers import CommandOffer, Urgency
 from rules.explain import why
 from rules.policy.model import Policy
+from rules.snapshot import Snapshot
 from rules.text import brief, plain, sentence, state_word, usd
 
 PATH = "/cards/<owner>/<name>/<int(max=999999999):number>"
@@ -70,76 +74,116 @@ def mount(site: Site) -> None:
         return following.card_stream(site, visit, CardScope(row.board_id), row.card_id)
 
 
+@dataclass(frozen=True, slots=True)
+class CardContent:
+    """A card in the ledger at the event `after`; `rows` are of its newest run, `said` by the assistant."""
+
+    after: int
+    lines: Sequence[LineView]
+    cut: bool
+    runs: Sequence[RunRow]
+    total_usd: float
+    snapshot: Snapshot | None
+    policy: Policy
+    because: str
+    left: str
+    blockers: Sequence[LinkRow]
+    parts: Sequence[CardRow]
+    rows: RunRows | None
+    said: MessageRow | None
+
+
+def _read_card(site: Site, card: CardRow, zoom: Zoom, *, quotes: bool) -> CardContent:
+    """Read the card. Raises FilterError."""
+    with event_store.reading(site.engine) as db:
+        lines, cut = newest_lines(db, card.card_id, zoom, _before())
+        snapshot, policy = snapshots.of_card(db, card.card_id), policies.in_force(db, card.board_id)
+        return CardContent(
+            after=event_store.last_seq(db),
+            lines=lines,
+            cut=cut,
+            runs=runs.of_card(db, card.card_id),
+            total_usd=spend.of_card(db, card.card_id).usd,
+            snapshot=snapshot,
+            policy=policy,
+            because=why(policy, snapshot, quotes=quotes) if snapshot else "",
+            left=_describe_leave(db, card) if card.archived else "",
+            blockers=links.of_card(db, card.card_id),
+            parts=links.parts_of(db, card.repository, card.number, links.MAX_PARTS),
+            rows=RunRows.read(db, snapshot.run) if snapshot and snapshot.run else None,
+            said=next(iter(messages.newest(db, card.card_id, 1, ASSISTANT)), None),
+        )
+
+
 def _page(site: Site, visit: SignIn, card: CardRow) -> Response:
     zooms = _zooms(site, visit, card)
     wanted = Zoom(parameters.choice("zoom", tuple(Zoom), Zoom.CONVERSATION))
     zoom = wanted if wanted in zooms else Zoom.CONVERSATION  # of an operator who sent the address on
     commands = offered.for_card(site, visit, card.card_id, every=True)
     quotes = all(it.offer.command != "answer" for it in commands)  # else the form has the question
-    with event_store.reading(site.engine) as db:
-        after = event_store.last_seq(db)
-        lines, cut = newest_lines(db, card.card_id, zoom, _before())
-        listed = runs.of_card(db, card.card_id)
-        total = spend.of_card(db, card.card_id)
-        snapshot = snapshots.of_card(db, card.card_id)
-        policy = policies.in_force(db, card.board_id)
-        because = why(policy, snapshot, quotes=quotes) if snapshot else ""
-        left = _describe_leave(db, card) if card.archived else ""
-        blockers = links.of_card(db, card.card_id)
-        parts = links.parts_of(db, card.repository, card.number, links.MAX_PARTS)
-        rows = RunRows.read(db, snapshot.run) if snapshot and snapshot.run else None
-        said = next(iter(messages.newest(db, card.card_id, 1, ASSISTANT)), None)
+    read = _read_card(site, card, zoom, quotes=quotes)
+    snapshot, policy = read.snapshot, read.policy
     # The runs of lines that are older than the listed ones have no summary.
-    told = tell(lines, {run.run_id: run for run in listed}) if zoom is not Zoom.DEBUG else lines
+    told = tell(read.lines, {run.run_id: run for run in read.runs}) if zoom is not Zoom.DEBUG else read.lines
     plans = policy.archetype(card.column).HAS_ASSISTANT and not (snapshot and snapshot.live_run)
     github = on_github.forms_for_card(site, visit, card, plans=plans)
     panel = None
     if snapshot is not None and (commands or github or not card.archived):
-        panel = panel_of(PanelInput(policy, snapshot, rows, said, commands, github, because))
+        panel = panel_of(PanelInput(policy, snapshot, read.rows, read.said, commands, github, read.because))
     work = card_work.work_of(site, visit, snapshot, policy) if snapshot else None
-    readable, complete = _readable(site, visit, card, (*blockers, *parts))
-    seen = [it for it in blockers if it.repository in readable]
-    own = [it for it in parts if it.repository in readable]
-    address = f"{site.config.git_url}/{card.repository}"
+    budget = read.rows.budget if read.rows else None
+    cost = usd(read.total_usd)
     return following.page(
         "card.html",
         f"/live/cards/{quote(card.card_id)}",
-        after,
+        read.after,
         title=plain(card.title, MAX_LINE) or "Untitled",
         name=f"{card.repository}#{card.number}",
-        lines=[sentence(text) for text in (left, because) if text],
+        lines=[sentence(text) for text in (read.left, read.because) if text],
         state=state_word(card.state) or "at rest",
         column=plain(card.column or "no column"),
         since=stamp(card.state_at),
         waits=brief(site.clock() - card.state_at),
-        issue=f"{address}/issues/{card.number}",
+        issue=f"{site.config.git_url}/{card.repository}/issues/{card.number}",
         pull=_pull(site, card),
         panel=panel,
         work=work,
         body=markdown.render(card.body) if card.body.strip() else None,
-        facts=_facts(card, policy, rows, usd(total.usd)),
+        facts=_facts(card, policy, budget, cost),
         labels=fit_rows(plain(label) for label in card.labels[:MAX_NAMES]),
         assignees=[plain(login) for login in card.assignees[:MAX_NAMES]],
         github=github,
-        dependencies=fit_rows(_dependency(site, link) for link in seen),
-        unasked="" if complete else UNASKED,
-        dependencies_done=f"{sum(not link.holds for link in seen)} of {len(seen)} done",
-        link_forms=_link_forms(site, card, commands, seen),
-        parts_done=parts_done(own),
-        parts=fit_rows(map(_part, own)),
-        cost=usd(total.usd),
-        runs=[_run(run) for run in listed[:MAX_RUNS]],
+        cost=cost,
+        runs=[_run(run) for run in read.runs[:MAX_RUNS]],
         timeline=told,
-        oldest=lines[0].seq if lines else 0,
-        count=len(lines),
-        cut=cut,
+        oldest=read.lines[0].seq if read.lines else 0,
+        count=len(read.lines),
+        cut=read.cut,
         zoom=zoom,
         zooms=zooms,
         before=_before(),
         path=path_of(card.repository, card.number, card.card_id),
         more=_further(commands, panel),
         visit=visit,
+        **_related(site, visit, card, commands, read),
     )
+
+
+def _related(
+    site: Site, visit: SignIn, card: CardRow, commands: Sequence[FormView], read: CardContent
+) -> dict[str, object]:
+    """Return the other issues that the visitor may read: what the card waits for, and its parts."""
+    readable, complete = _readable(site, visit, card, (*read.blockers, *read.parts))
+    seen = [it for it in read.blockers if it.repository in readable]
+    own = [it for it in read.parts if it.repository in readable]
+    return {
+        "dependencies": fit_rows(_dependency(site, link) for link in seen),
+        "unasked": "" if complete else UNASKED,
+        "dependencies_done": f"{sum(not link.holds for link in seen)} of {len(seen)} done",
+        "link_forms": _link_forms(site, card, commands, seen),
+        "parts_done": parts_done(own),
+        "parts": fit_rows(map(_part, own)),
+    }
 
 
 def _further(commands: Sequence[FormView], panel: PanelView | None) -> list[FormView]:
@@ -148,8 +192,8 @@ def _further(commands: Sequence[FormView], panel: PanelView | None) -> list[Form
     return [it for it in commands if not it.offer.name or it.offer.name not in shown]
 
 
-def _facts(card: CardRow, policy: Policy, rows: RunRows | None, spent: str) -> list[tuple[str, str]]:
-    most, budget = policy.limits.usd_per_card, rows.budget if rows else None
+def _facts(card: CardRow, policy: Policy, budget: BudgetRow | None, spent: str) -> list[tuple[str, str]]:
+    most = policy.limits.usd_per_card
     run = f"{usd(budget.spent_usd)} of {usd(budget.budget_usd)} for {budget.run_id}" if budget else ""
     facts = (
         ("Repository", plain(card.repository or "")),

@@ -64,7 +64,7 @@ def panel_of(given: PanelInput) -> PanelView | None:
         return PanelView("Left the board", forms=_commands(given, DECIDED[1], Urgency.CARD))
     if snapshot.open_questions and run is not None:
         return _question(given)
-    if run is not None and run.state is RunState.AWAITING_APPROVAL:
+    if _awaits_approval(snapshot):
         return _plan(given)
     if run is not None and (given.snapshot.is_paused or given.snapshot.state is CardState.BLOCKED):
         return PanelView("Stopped", "ask", forms=_commands(given, *DECIDED), watches=run.run_id)
@@ -101,10 +101,14 @@ def _question(given: PanelInput) -> PanelView:
         replace(it, offer=replace(it.offer, hint="Answers" if it.offer.choices else _own_words(it)))
         if it.offer.name == name
         else it
-        for it in _commands(given, Urgency.WAITED_FOR)
+        for it in _commands(given, Urgency.WAITED_FOR, *(DECIDED if _awaits_approval(given.snapshot) else ()))
     ]
     title = f"Run {plain(newest.run_id)} asks"
     return PanelView(title, "ask", whole, forms=_with_primary(forms), watches=newest.run_id)
+
+
+def _awaits_approval(snapshot: Snapshot) -> bool:
+    return snapshot.live_run is not None and snapshot.live_run.state is RunState.AWAITING_APPROVAL
 
 
 def _own_words(form: FormView) -> str:
@@ -146,7 +150,7 @@ def _failure(given: PanelInput) -> PanelView:
         return PanelView("Failed", "bad", forms=_commands(given, *DECIDED))
     why = REASONS.get(run.reason, "")
     failed = [check for check in newest_results(rows.checks) if check.exit_code or not check.believed]
-    tests = [name for check in failed for name in failing_tests.names_of(check.tail)]
+    tests = [name for check in failed for name in failing_tests.list_failing_tests(check.tail)]
     return PanelView(
         title=f"Run {run.run_id} {state_word(run.ending or run.state)}{f': {why}' if why else ''}",
         tone="bad",

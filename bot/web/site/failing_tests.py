@@ -19,7 +19,7 @@ _PATTERNS = tuple(
 )
 
 
-def names_of(output: str) -> tuple[str, ...]:
+def list_failing_tests(output: str) -> tuple[str, ...]:
     """Return the first names of tests that failed; none where the output has another form."""
     found = dict.fromkeys(name for pattern in _PATTERNS for name in pattern.findall(output))
     return tuple(plain(name, MAX_NAME) for name in list(found)[:MAX_NAMES])

@@ -215,7 +215,10 @@ class Site(VisibleLedger):
         host, usual = (urlsplit(url).netloc for url in (self.config.git_url, web_root(GITHUB_API)))
         github = "GitHub" if host == usual else f"the GitHub at {host}"
         asks = f"Cardinal asks {github} whether you may read the repository."
-        learns = "It sees your login and what you may do there."
+        learns = (
+            "It sees your login and what you may do there. It reviews, edits or comments as you only when you"
+            " press a button that says so."
+        )
         return self.page(title, f"{asks} {learns}", status=status, sign_in=self.wanted())
 
     def wanted(self) -> str:
