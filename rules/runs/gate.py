@@ -74,7 +74,7 @@ def list_merge_conditions(policy: Policy, snapshot: Snapshot, pull: CardPull) ->
         MergeCondition(not gate, sentence(gate) if gate else waived if pull.gate is Gate.NOTHING else passed),
         MergeCondition(not review, sentence(review) if review else approved),
     ]
-    if _is_unfinished(snapshot, pull):
+    if _is_unfinished(snapshot, pull) or (pull.draft and pull.unfinished):
         conditions.append(MergeCondition(False, sentence(f"it is a draft and {_UNFINISHED}")))
     if snapshot.given_up:
         conditions.append(MergeCondition(False, sentence(_describe_given_up(snapshot))))
