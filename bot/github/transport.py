@@ -92,6 +92,7 @@ def send_plain(
     headers: Mapping[str, str],
     timeout_s: tuple[float, float],
     form: Mapping[str, str] | None = None,
+    body: Mapping[str, Any] | None = None,
     stream: bool = False,
 ) -> requests.Response:
     """Send one request without a token, and follow no redirection. Raises requests.RequestException."""
@@ -100,6 +101,7 @@ def send_plain(
         url,
         headers={"User-Agent": USER_AGENT, **headers},
         data=form,
+        json=body,
         auth=lambda prepared: prepared,  # else requests uses ~/.netrc; readthedocs, "netrc Authentication"
         timeout=timeout_s,
         allow_redirects=False,

@@ -3,18 +3,25 @@
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cache
-from itertools import islice
 from typing import Any
 
-from sqlalchemy import BigInteger, Connection, Select, Text, bindparam, literal, select
+from sqlalchemy import BigInteger, Connection, Select, Text, bindparam, literal, literal_column, select
 
 from ledger.codec import decode, kinds
-from ledger.db.rows import values
 from ledger.db.statements import Statement, statement
 from ledger.db.tables import events
 from ledger.event import Event, Zoom
 from ledger.events.board import CardEvent
-from ledger.events.run import RunEvent, ToolUsed
+from ledger.events.conversation import AssistantReplied, CommandGiven, PersonSaid
+from ledger.events.pull import ReviewSubmitted
+from ledger.events.run import (
+    PlanRedirected,
+    QuestionAnswered,
+    QuestionAsked,
+    RunEvent,
+    RunSteered,
+    ToolUsed,
+)
 from ledger.ids import CardId, RunId
 from ledger.views.runs import runs
 
@@ -28,7 +35,8 @@ class TimelineRow:
     """One line; `seq` is its event's, `run_id` is None for an event of no run.
 
     `payload` has the event's fields as JSON, at the depth debug and for kinds that show it. `step` is
-    the event of a line about the use of a tool.
+    the event of a line about the use of a tool. `words` are said by `speaker`, with their line breaks; a run
+    or the assistant speaks where that is empty.
     """
 
     seq: int
@@ -40,6 +48,8 @@ class TimelineRow:
     at: datetime
     payload: str = ""
     step: ToolUsed | None = None
+    speaker: str = ""
+    words: str = ""
 
 
 def of_card(
@@ -57,10 +67,12 @@ def of_card(
     """
     query = _newest(Zoom(zoom), steps)
     bounds = {"before": MAX_SEQ if before is None else before, "most": limit}
-    stored = query.all(db, {**bounds, "stream": f"card:{card_id}"})
-    for run_id in values(db, runs.c.run_id, "-serial", card_id=card_id):
-        stored += query.all(db, {**bounds, "stream": f"run:{run_id}"})
-    newest = islice(sorted(map(tuple, stored), reverse=True), limit)
+    newest = sorted(map(tuple, query.all(db, {**bounds, "stream": f"card:{card_id}"})), reverse=True)
+    for run_id, last in _spans.all(db, {"card_id": card_id, "before": bounds["before"]}):
+        if len(newest) == limit and last < newest[-1][0]:
+            break  # the other runs ended before all of these lines
+        newest += map(tuple, query.all(db, {**bounds, "stream": f"run:{run_id}"}))
+        newest = sorted(newest, reverse=True)[:limit]
     lines = []
     for seq, at, kind, body in newest:
         event = decode(kind, body)
@@ -80,9 +92,36 @@ def event_line(card_id: CardId, seq: int, at: datetime, event: Event) -> Timelin
     run_id = event.run_id if isinstance(event, RunEvent) else None
     step = event if isinstance(event, ToolUsed) else None
     text = text_line(event.describe(), WORDS_CHARS if event.has_words else LINE_CHARS)
+    speaker, words = _said(event)
     return TimelineRow(
-        seq=seq, card_id=card_id, run_id=run_id, zoom=event.zoom, kind=kind, text=text, at=at, step=step
+        seq=seq,
+        card_id=card_id,
+        run_id=run_id,
+        zoom=event.zoom,
+        kind=kind,
+        text=text,
+        at=at,
+        step=step,
+        speaker=speaker,
+        words=words[:WORDS_CHARS],
     )
+
+
+def _said(event: Event) -> tuple[str, str]:
+    """Return who said what in the event; two empty texts for an event without words to people or by them."""
+    match event:
+        case PersonSaid():
+            return event.author, event.text
+        case ReviewSubmitted():
+            return event.author, f"**{event.verdict.replace('_', ' ').capitalize()}**\n\n{event.body}"
+        case CommandGiven():
+            return event.by, f"/cardinal {event.command} {event.argument}".rstrip()
+        case QuestionAnswered() | PlanRedirected() | RunSteered():
+            return event.by, event.text
+        case AssistantReplied() | QuestionAsked():
+            return "", event.text
+        case _:
+            return "", ""
 
 
 def text_line(text: str, most: int = LINE_CHARS) -> str:
@@ -102,6 +141,17 @@ def _newest(zoom: Zoom, steps: bool) -> Statement:
         mine &= events.c.kind.in_([literal(name) for name in shown])
     query = select(events.c.seq, events.c.at, events.c.kind, events.c.body).where(mine)
     return Statement(query.order_by(events.c.version.desc()).limit(bindparam("most", type_=BigInteger)))
+
+
+@statement
+def _spans(card_id: Any, before: Any) -> Select[Any]:
+    """The card's runs with an event before that one, each with its last event, the newest first."""
+    stream = literal("run:", Text) + runs.c.run_id
+    own = select(events.c.seq).where(events.c.stream == stream).limit(1)
+    first = own.order_by(events.c.version).scalar_subquery()
+    last = own.order_by(events.c.version.desc()).scalar_subquery()
+    spans = select(runs.c.run_id, last.label("last")).where(runs.c.card_id == card_id, first < before)
+    return spans.order_by(literal_column("last").desc())
 
 
 @statement

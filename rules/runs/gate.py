@@ -1,15 +1,17 @@
 """Whether a pull request may leave draft and be merged: one set of conditions for face, reasons and merge."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
+from ledger.model.column_names import same_column
 from ledger.rows.runs import RunRow
 from ledger.states import CardState, Gate
 from rules.card.state import DerivedState
 from rules.intents.outbound import Decision, Intent, MarkReady
 from rules.policy.model import Policy
 from rules.snapshot import CardPull, Snapshot
-from rules.text import plain
+from rules.text import count, plain, sentence
 
 CHECK = "Run the checks on it with /cardinal check (no agent is started)"
 _UNFINISHED = "its work is not finished. Let a run finish it with /cardinal retry"
@@ -49,10 +51,56 @@ def missing_review(snapshot: Snapshot, pull: CardPull, requires: str) -> str:
     return ""
 
 
+@dataclass(frozen=True, slots=True)
+class MergeCondition:
+    """One thing that a merge takes: as a sentence of what is, and what to do where it is not met."""
+
+    is_met: bool
+    text: str
+
+
+def list_merge_conditions(policy: Policy, snapshot: Snapshot, pull: CardPull) -> tuple[MergeCondition, ...]:
+    """Return everything that a merge of the pull request takes; each of `unmergeable` is among it."""
+    commit, threads = plain(pull.head[:7]), snapshot.pending_threads
+    requires = merge_of(policy)
+    review = missing_review(snapshot, pull, requires)
+    columns = merging_columns(policy)
+    there = any(same_column(name, snapshot.column) for name in columns)
+    gate = "" if pull.gate.lets_through else why_not(replace(pull, draft=False))
+    passed = f"Checks passed on {commit}, on a clean checkout"
+    waived = f"The policy asks for no checks of {commit}"
+    approved = f"Approved on {commit}" if requires == "approved" else "No one requested changes"
+    conditions = [
+        MergeCondition(not gate, sentence(gate) if gate else waived if pull.gate is Gate.NOTHING else passed),
+        MergeCondition(not review, sentence(review) if review else approved),
+    ]
+    if _is_unfinished(snapshot, pull) or (pull.draft and pull.unfinished):
+        conditions.append(MergeCondition(False, sentence(f"it is a draft and {_UNFINISHED}")))
+    if snapshot.given_up:
+        conditions.append(MergeCondition(False, sentence(_describe_given_up(snapshot))))
+    if threads:
+        text = f"{count(threads, 'review comment')} still open"
+        conditions.append(MergeCondition(False, text))
+    if columns:
+        named = plain(columns[0], 60)
+        text = f"In {plain(snapshot.column or '', 60)}" if there else f"Move the card to {named} to merge it"
+        conditions.append(MergeCondition(there, text))
+    return tuple(conditions)
+
+
+def merging_columns(policy: Policy) -> tuple[str, ...]:
+    """Return the columns whose entry merges the pull request."""
+    return tuple(name for name, _ in _merges(policy))
+
+
+def _describe_given_up(snapshot: Snapshot) -> str:
+    return f"its issue was closed as {snapshot.closed.replace('_', ' ')}. Reopen it"
+
+
 def unmergeable(snapshot: Snapshot, pull: CardPull, requires: str) -> str:
     """Return why the pull request may not be merged as it is, with the way out; empty when it may."""
     if snapshot.given_up:
-        return f"its issue was closed as {snapshot.closed.replace('_', ' ')}. Reopen it"
+        return _describe_given_up(snapshot)
     if _is_unfinished(snapshot, pull):
         return f"it is a draft and {_UNFINISHED}"
     return missing_review(snapshot, pull, requires) or why_not(pull)

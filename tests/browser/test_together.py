@@ -48,7 +48,7 @@ def press(bobs: Locator, alices: Locator) -> dict[str, str]:
     for login, button in (("bob", bobs), ("alice", alices)):
         button.page.wait_for_url("**acted=**")
         button.page.evaluate("window.loaded = 'once'")
-        told[login] = button.page.locator("h1 + [role=status]").inner_text()
+        told[login] = button.page.locator("p.answer").inner_text()
     return told
 
 
@@ -111,6 +111,6 @@ def test_one_approves_a_plan_whose_card_the_other_drags_away(
         assert "first" not in told["alice"]
         cardinal.catch_up()
         assert_shown("cancelled", colleague.locator("#now .state"))
-        expect(page.locator("main > p", has=page.locator(".state"))).to_contain_text("Tasks")
+        expect(page.locator(".crumb")).to_contain_text("Tasks")
         assert page.evaluate("window.loaded") == "once"
         assert (cardinal.column(item), cardinal.run_of(item).ending) == ("Tasks", Ending.CANCELLED)

@@ -32,7 +32,7 @@ class UnfitFormError(CardinalError):
 @dataclass(frozen=True, slots=True)
 class ActForm:
     """A form that somebody sent. `name` is as in an offer, `back` the page that it stood on, `place` where on
-    that page: a value for each further field.
+    that page: a value for each further field. `agreed`: its sender lets Cardinal act on GitHub in their name.
     """
 
     card_id: CardId
@@ -41,6 +41,7 @@ class ActForm:
     back: str
     token: str
     place: tuple[str, ...] = ()
+    agreed: bool = False
 
     @property
     def number(self) -> int:
@@ -58,13 +59,15 @@ def read(incoming: Request, *place: str) -> ActForm:
     except RequestEntityTooLarge as error:
         raise UnfitFormError("This is larger than any form on Cardinal's pages", 413) from error
     named = FIELDS.union(place)
-    if not named <= fields.keys() <= named | {"text"} or any(len(given) != 1 for given in fields.values()):
+    known = named | {"text", "agreed"}
+    if not named <= fields.keys() <= known or any(len(given) != 1 for given in fields.values()):
         raise UnfitFormError("The form has a missing or extra field")
     text = "".join(fields.get("text", ())).replace("\r\n", "\n")
     if len(text) > MAX_ARGUMENT:
         raise UnfitFormError(f"The text has {len(text):,} characters; the limit is {MAX_ARGUMENT:,}")
     (card_id,), (name,), (back,), (token,) = (fields[field] for field in ("card", "name", "back", "token"))
-    return ActForm(CardId(card_id), name, text, back, token, tuple(fields[field][0] for field in place))
+    places = tuple(fields[field][0] for field in place)
+    return ActForm(CardId(card_id), name, text, back, token, place=places, agreed="agreed" in fields)
 
 
 def new_token(secret: Secret, word: str, card_id: CardId, name: str) -> str:

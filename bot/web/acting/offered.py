@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from typing import Any
 
 from flask import Blueprint
 
@@ -21,11 +22,19 @@ from rules.snapshot import is_outside
 
 @dataclass(frozen=True, slots=True)
 class FormView:
-    """One form of a page."""
+    """One form of a page. `value` is in its field; with `optional` the field may be sent empty.
+
+    `asks_leave` is the login of a person who has not yet let Cardinal act on GitHub in their name. `primary`:
+    it has the page's one dark button.
+    """
 
     card_id: CardId
     offer: CommandOffer
     token: str
+    value: str = ""
+    optional: bool = False
+    asks_leave: str = ""
+    primary: bool = False
 
 
 def templates() -> Blueprint:
@@ -79,3 +88,8 @@ def _forms(site: Site, card_id: CardId, offered: Iterable[CommandOffer]) -> tupl
     return tuple(
         FormView(card_id, offer, form.new_token(secret, word, card_id, offer.name)) for offer in offered
     )
+
+
+def form_view(site: Site, card_id: CardId, offer: CommandOffer, **more: Any) -> FormView:
+    """Return the form of one offer that the reader may use."""
+    return replace(*_forms(site, card_id, [offer]), **more)

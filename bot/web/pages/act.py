@@ -1,13 +1,15 @@
 """The door of acting: a form of a page becomes the command of its name, once."""
 
+import logging
 from threading import BoundedSemaphore
 
 from flask import Response, make_response, redirect, request
 
 from bot.github.errors import GithubError
 from bot.sync.card import CardBusyError
-from bot.web.acting import form, offered, record
+from bot.web.acting import form, offered, on_github, record
 from bot.web.acting.form import ActForm, UnfitFormError
+from bot.web.acting.on_github import RefusedActError
 from bot.web.acting.record import MistypedCommandError, SentCommand
 from bot.web.authorization import RequestLimiter
 from bot.web.pages import changes
@@ -16,14 +18,22 @@ from bot.web.site.layout import Site
 from bot.web.site.parameters import ACTED
 from ledger.queue.acted_requests import ReusedKeyError
 from ledger.queue.sign_ins import SignIn
+from ledger.rows.cards import CardRow
 from rules.chatops import parser
+from rules.text import plain
+
+log = logging.getLogger(__name__)
 
 # A thread may wait for GitHub here, and there are few; each form is a call or more.
 ACTS_AT_ONCE, ACTS_A_MINUTE, ACTS_AN_HOUR = 3, 20, 600
+BEFORE, GITHUB = "before", "github"  # in place of an event's number
 TWICE = "You already sent this form. It took effect once, not twice."
 NOT_YOURS = "This form belongs to another sign-in or another card. Reload the page and try again."
 OVER = "Nothing was done: your sign-in has expired. Sign in, then send the form again."
 ASK = "Ask someone who has the right, or sign in with an account that does."
+SAVED = "Done on GitHub. This page shows it in a moment."
+AT_GITHUB = "GitHub refused: {because}. Reload the card and try again, or do it on GitHub."
+NO_ANSWER = "GitHub did not answer. Look there before you repeat it: it may have been done."
 LATER = "Nothing was done: {because}. Go back and send the form again in a minute."
 
 
@@ -44,8 +54,8 @@ def mount(site: Site) -> None:
     @site.blueprint.context_processor
     def acted() -> dict[str, str]:
         seq, visit = request.args.get(ACTED, ""), None
-        if seq == "before":
-            return {"acted": TWICE}
+        if seq in (BEFORE, GITHUB):
+            return {"acted": TWICE if seq == BEFORE else SAVED}
         if seq.isascii() and seq.isdigit() and len(seq) < 18:
             visit = site.visit()
         outcome = record.outcome(site.services, visit, int(seq), parser.PAGE) if visit else None
@@ -80,6 +90,8 @@ def _act(site: Site, visit: SignIn, sent: ActForm) -> Response:
     about = record.readable_card(site.services, sent.card_id, sent.name)
     if about is None:
         return site.nothing(visit)
+    if on_github.is_act(sent.name):
+        return _act_on_github(site, visit, about[1], sent)
     try:
         # Forms die with their sign-in.
         command = SentCommand(
@@ -106,9 +118,30 @@ def _act(site: Site, visit: SignIn, sent: ActForm) -> Response:
         because = outcome.text.replace("`", "")
         ways = [(back, "Back", "to the page with the form")]
         return site.page("You may not do that", because, ASK, status=403, visit=visit, links=ways)
-    return make_response(
-        redirect(f"{back}{'&' if '?' in back else '?'}{ACTED}={seq if first else 'before'}", 303)
-    )
+    return _go_back(back, str(seq) if first else BEFORE)
+
+
+def _act_on_github(site: Site, visit: SignIn, card: CardRow, sent: ActForm) -> Response:
+    back = own_path(sent.back)
+    number = (card.pull_number if sent.name.split(":")[1] in on_github.REVIEWS else None) or card.number
+    there = f"{site.config.git_url}/{card.repository}/issues/{number}"
+    ways = [(back, "Back", "to the page with the form"), (there, "GitHub", "where you can do the same")]
+    try:
+        first = on_github.send_act(site, visit, card, sent)
+    except RefusedActError as error:
+        lines = (f"{error.because}.",)
+        return site.page("Nothing was done", *lines, status=error.status, visit=visit, links=ways)
+    except GithubError as error:
+        log.warning("not done on github act=%s reason=%s", sent.name, error)
+        because = AT_GITHUB.format(because=plain(error.because, 300)) if error.status else NO_ANSWER
+        return site.page("Not done on GitHub", because, status=502, visit=visit, links=ways)
+    answer = _go_back(back, GITHUB if first else BEFORE)
+    on_github.keep_leave(site, visit, answer)
+    return answer
+
+
+def _go_back(back: str, acted: str) -> Response:
+    return make_response(redirect(f"{back}{'&' if '?' in back else '?'}{ACTED}={acted}", 303))
 
 
 def try_later(site: Site, because: str) -> Response:

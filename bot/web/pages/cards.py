@@ -1,40 +1,44 @@
-"""A card: why it does or does not move, its runs, and its timeline at three depths."""
+"""A card: what it waits for at the top, its work, its runs as chapters, its facts and their forms."""
 
-import json
 import re
-from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
 from urllib.parse import quote
 
 from flask import Response, request
-from markupsafe import escape
 from sqlalchemy import Connection
 
 from bot.render.board.card_fields import parts_done
-from bot.render.run.folded_steps import fold_rows, without_echoes
 from bot.state import policies, served_boards, snapshots
 from bot.state.card_filters import FilterError
-from bot.web.acting import offered
-from bot.web.site import following, parameters
+from bot.web.acting import offered, on_github
+from bot.web.acting.offered import FormView
+from bot.web.site import card_work, following, markdown, parameters
+from bot.web.site.card_panel import PanelInput, PanelView, panel_of
+from bot.web.site.card_story import LineView, newest_lines, tell
 from bot.web.site.layout import Site
 from bot.web.site.lists import fit_rows
-from bot.web.site.times import short_when, when
+from bot.web.site.times import stamp, when
 from bot.web.site.visibility import may_see, path_of
 from ledger.event import Zoom
 from ledger.events.board import CardArchived
 from ledger.ids import CardId
 from ledger.log import event_store
-from ledger.queries import timeline
 from ledger.queries.card_filter import CardScope
-from ledger.queries.timeline import MAX_EVENTS, WORDS_CHARS, TimelineRow
+from ledger.queries.run_rows import RunRows
 from ledger.queue.sign_ins import SignIn
 from ledger.rows.cards import CardRow
 from ledger.rows.links import LinkRow
+from ledger.rows.messages import MessageRow
 from ledger.rows.runs import RunRow
-from ledger.views import cards, links, runs, spend
+from ledger.views import cards, links, messages, runs, spend
+from ledger.views.budgets import BudgetRow
+from rules.chatops.offers import CommandOffer, Urgency
 from rules.explain import why
-from rules.snapshot import is_outside
-from rules.text import kind_of_run, plain, sentence, state_word, usd
+from rules.policy.model import Policy
+from rules.snapshot import Snapshot, is_outside
+from rules.text import brief, plain, sentence, state_word, usd
 
 PATH = "/cards/<owner>/<name>/<int(max=999999999):number>"
 EVENT = re.compile(r"[0-9]{1,17}")
@@ -42,26 +46,9 @@ EVENT = re.compile(r"[0-9]{1,17}")
 ZOOMS = (Zoom.CONVERSATION, Zoom.ACTIVITY)
 MAX_ASKED = 10  # repositories of other issues about which one page asks GitHub: a reader has 30 in a minute
 UNASKED = "There may be more issues you can read. Reload this page in a minute."
-MAX_PAYLOAD = 2000
-MAX_LINES, MAX_LINE = 200, 500
-MAX_STEPS, MAX_STEP, STEP_BYTES = 50, 200, 60  # lines of a fold, characters of each, and the HTML around it
-MAX_BYTES = 48_000  # of the lines: a page stays under 100 kB
-
-
-class LineView(NamedTuple):
-    """A line of the timeline, and the fields of its event.
-
-    A fold has `steps`, each with its time; `omitted` of them are before those.
-    """
-
-    seq: int
-    at: str
-    run_id: str
-    text: str
-    kind: str
-    payload: str
-    steps: Sequence[tuple[str, str]] = ()
-    omitted: int = 0
+MAX_LINE, MAX_NAMES, MAX_RUNS = 500, 30, 8
+BLOCKED_BY = "blocked_by"  # as the command link has it
+ASSISTANT = ("assistant",)  # the place of its words
 
 
 def mount(site: Site) -> None:
@@ -86,52 +73,153 @@ def mount(site: Site) -> None:
         return following.card_stream(site, visit, CardScope(row.board_id), row.card_id)
 
 
+@dataclass(frozen=True, slots=True)
+class CardContent:
+    """A card in the ledger at the event `after`; `rows` are of its newest run, `said` by the assistant."""
+
+    after: int
+    lines: Sequence[LineView]
+    cut: bool
+    runs: Sequence[RunRow]
+    total_usd: float
+    snapshot: Snapshot | None
+    policy: Policy
+    because: str
+    left: str
+    blockers: Sequence[LinkRow]
+    parts: Sequence[CardRow]
+    rows: RunRows | None
+    said: MessageRow | None
+
+
+def _read_card(site: Site, card: CardRow, zoom: Zoom, *, quotes: bool) -> CardContent:
+    """Read the card. Raises FilterError."""
+    with event_store.reading(site.engine) as db:
+        lines, cut = newest_lines(db, card.card_id, zoom, _before())
+        snapshot, policy = snapshots.of_card(db, card.card_id), policies.in_force(db, card.board_id)
+        return CardContent(
+            after=event_store.last_seq(db),
+            lines=lines,
+            cut=cut,
+            runs=runs.of_card(db, card.card_id),
+            total_usd=spend.of_card(db, card.card_id).usd,
+            snapshot=snapshot,
+            policy=policy,
+            because=why(policy, snapshot, quotes=quotes) if snapshot else "",
+            left=_describe_leave(db, card) if card.archived else "",
+            blockers=links.of_card(db, card.card_id),
+            parts=links.parts_of(db, card.repository, card.number, links.MAX_PARTS),
+            rows=RunRows.read(db, snapshot.run) if snapshot and snapshot.run else None,
+            said=next(iter(messages.newest(db, card.card_id, 1, ASSISTANT)), None),
+        )
+
+
 def _page(site: Site, visit: SignIn, card: CardRow) -> Response:
     zooms = _zooms(site, visit, card)
     wanted = Zoom(parameters.choice("zoom", tuple(Zoom), Zoom.CONVERSATION))
     zoom = wanted if wanted in zooms else Zoom.CONVERSATION  # of an operator who sent the address on
-    forms = offered.for_card(site, visit, card.card_id, every=True)
-    quotes = all(it.offer.command != "answer" for it in forms)  # else the form has the question
-    with event_store.reading(site.engine) as db:
-        after = event_store.last_seq(db)
-        lines, cut = newest_lines(db, card.card_id, zoom, _before())
-        listed = runs.of_card(db, card.card_id)
-        total = spend.of_card(db, card.card_id)
-        snapshot = snapshots.of_card(db, card.card_id)
-        because = why(policies.in_force(db, card.board_id), snapshot, quotes=quotes) if snapshot else ""
-        left = _describe_leave(db, card) if card.archived else ""
-        blockers = links.of_card(db, card.card_id)
-        parts = links.parts_of(db, card.repository, card.number, links.MAX_PARTS)
-    readable, complete = _readable(site, visit, card, (*blockers, *parts))
-    seen = [it for it in blockers if it.repository in readable]
-    own = [it for it in parts if it.repository in readable]
-    github = f"{site.config.git_url}/{card.repository}"
+    commands = offered.for_card(site, visit, card.card_id, every=True)
+    quotes = all(it.offer.command != "answer" for it in commands)  # else the form has the question
+    read = _read_card(site, card, zoom, quotes=quotes)
+    snapshot, policy = read.snapshot, read.policy
+    # The runs of lines that are older than the listed ones have no summary.
+    told = tell(read.lines, {run.run_id: run for run in read.runs}) if zoom is not Zoom.DEBUG else read.lines
+    plans = policy.archetype(card.column).HAS_ASSISTANT and not (snapshot and snapshot.live_run)
+    github = on_github.forms_for_card(site, visit, card, plans=plans)
+    panel = None
+    if snapshot is not None and (commands or github or not card.archived):
+        panel = panel_of(PanelInput(policy, snapshot, read.rows, read.said, commands, github, read.because))
+    work = card_work.work_of(site, visit, snapshot, policy) if snapshot else None
+    budget = read.rows.budget if read.rows else None
+    cost = usd(read.total_usd)
     return following.page(
         "card.html",
         f"/live/cards/{quote(card.card_id)}",
-        after,
-        title=f"{plain(card.title)} · {card.repository}#{card.number}",
-        lines=[sentence(text) for text in (left, because) if text],
+        read.after,
+        title=plain(card.title, MAX_LINE) or "Untitled",
+        name=f"{card.repository}#{card.number}",
+        lines=[sentence(text) for text in (read.left, read.because) if text],
         state=state_word(card.state) or "at rest",
         column=plain(card.column or "no column"),
-        issue=f"{github}/issues/{card.number}",
+        since=stamp(card.state_at),
+        waits=brief(site.clock() - card.state_at),
+        issue=f"{site.config.git_url}/{card.repository}/issues/{card.number}",
         pull=_pull(site, card),
-        dependencies=fit_rows(_dependency(site, link) for link in seen),
-        unasked="" if complete else UNASKED,
-        dependencies_done=f"{sum(not link.holds for link in seen)} of {len(seen)} done",
-        parts_done=parts_done(own),
-        parts=fit_rows(map(_part, own)),
-        cost=usd(total.usd),
-        runs=fit_rows(map(_run, listed)),
-        timeline=lines,
-        cut=cut,
+        panel=panel,
+        work=work,
+        body=markdown.render(card.body) if card.body.strip() else None,
+        facts=_facts(card, policy, budget, cost),
+        labels=fit_rows(plain(label) for label in card.labels[:MAX_NAMES]),
+        assignees=[plain(login) for login in card.assignees[:MAX_NAMES]],
+        github=github,
+        cost=cost,
+        runs=[_run(run) for run in read.runs[:MAX_RUNS]],
+        timeline=told,
+        oldest=read.lines[0].seq if read.lines else 0,
+        count=len(read.lines),
+        cut=read.cut,
         zoom=zoom,
         zooms=zooms,
         before=_before(),
         path=path_of(card.repository, card.number, card.card_id),
-        forms=forms,
+        more=_further(commands, panel),
         visit=visit,
+        **_related(site, visit, card, commands, read),
     )
+
+
+def _related(
+    site: Site, visit: SignIn, card: CardRow, commands: Sequence[FormView], read: CardContent
+) -> dict[str, object]:
+    """Return the other issues that the visitor may read: what the card waits for, and its parts."""
+    readable, complete = _readable(site, visit, card, (*read.blockers, *read.parts))
+    seen = [it for it in read.blockers if it.repository in readable]
+    own = [it for it in read.parts if it.repository in readable]
+    return {
+        "dependencies": fit_rows(_dependency(site, link) for link in seen),
+        "unasked": "" if complete else UNASKED,
+        "dependencies_done": f"{sum(not link.holds for link in seen)} of {len(seen)} done",
+        "link_forms": _link_forms(site, card, commands, seen),
+        "parts_done": parts_done(own),
+        "parts": fit_rows(map(_part, own)),
+    }
+
+
+def _further(commands: Sequence[FormView], panel: PanelView | None) -> list[FormView]:
+    """Return the commands that the panel has not; a move to any column is one."""
+    shown = {it.offer.name for it in panel.forms if it.offer.command != "move"} if panel else set[str]()
+    return [it for it in commands if not it.offer.name or it.offer.name not in shown]
+
+
+def _facts(card: CardRow, policy: Policy, budget: BudgetRow | None, spent: str) -> list[tuple[str, str]]:
+    most = policy.limits.usd_per_card
+    run = f"{usd(budget.spent_usd)} of {usd(budget.budget_usd)} for {budget.run_id}" if budget else ""
+    facts = (
+        ("Repository", plain(card.repository or "")),
+        ("Column", plain(card.column or "no column")),
+        ("Author", plain(card.author)),
+        ("Moved by", plain(card.mover)),
+        ("Spent", f"{spent} of {usd(most)}" if most else spent),
+        ("Budget", run),
+    )
+    return [fact for fact in facts if fact[1]]
+
+
+def _link_forms(
+    site: Site, card: CardRow, commands: Sequence[FormView], blockers: Sequence[LinkRow]
+) -> list[FormView]:
+    """Return the forms that add and remove dependencies, for those who may give their commands."""
+    may = {name for it in commands if not it.offer.name for name, _ in it.offer.choices}
+    mine = [f"#{link.number}" for link in blockers if link.repository == card.repository][:MAX_NAMES]
+    forms = []
+    if "link" in may:
+        add = CommandOffer("link", "Add", "Add what it is blocked by", Urgency.CARD, asks=f"{BLOCKED_BY} #12")
+        forms.append(offered.form_view(site, card.card_id, add, value=f"{BLOCKED_BY} #"))
+    if "unlink" in may and mine:
+        choices = tuple((f"{BLOCKED_BY} {name}", name) for name in mine)
+        remove = CommandOffer("unlink", "Remove", "No longer blocked by", Urgency.CARD, choices=choices)
+        forms.append(offered.form_view(site, card.card_id, remove))
+    return forms
 
 
 def _describe_leave(db: Connection, card: CardRow) -> str:
@@ -142,10 +230,9 @@ def _describe_leave(db: Connection, card: CardRow) -> str:
     return f"{plain(who)}, {when(at)}"
 
 
-def _run(run: RunRow) -> tuple[str, str, str, str, str, str]:
-    state, last = state_word(run.ending or run.state), plain(run.last_line, MAX_LINE)
-    kind = kind_of_run(run.attempt, run.kind)
-    return run.run_id, state, kind, usd(run.usd), when(run.queued_at), last
+def _run(run: RunRow) -> tuple[str, str, str, str]:
+    took = brief(timedelta(seconds=run.active_s)) if run.active_s else ""
+    return run.run_id, state_word(run.ending or run.state), took, usd(run.usd) if run.usd else ""
 
 
 def _readable(
@@ -202,41 +289,3 @@ def _pull(site: Site, card: CardRow) -> tuple[str, str] | None:
     facts = ", ".join(map(plain, words))
     where = card.pull_repository or card.repository
     return f"#{card.pull_number} ({facts})", f"{site.config.git_url}/{where}/pull/{card.pull_number}"
-
-
-def newest_lines(
-    db: Connection, card_id: CardId, zoom: Zoom, before: int | None
-) -> tuple[Sequence[LineView], bool]:
-    """Return the newest lines before an event, the oldest first; and whether older ones are left out."""
-    folds = zoom is Zoom.ACTIVITY
-    most = MAX_EVENTS if folds else MAX_LINES
-    rows = timeline.of_card(db, card_id, zoom, most, before, steps=folds)
-    once = rows if zoom is Zoom.DEBUG else tuple(without_echoes(rows))
-    lines = list(_fold_lines(once) if folds else map(_line, once))
-    shown = _fitting(lines[-MAX_LINES:])
-    return shown, len(shown) < len(lines) or len(rows) == most
-
-
-def _fold_lines(rows: Sequence[TimelineRow]) -> Iterator[LineView]:
-    """Return the lines with each fold in the place of its steps."""
-    for row, steps in fold_rows(rows):
-        shown = [(short_when(step.at), plain(step.text, MAX_STEP)) for step in steps[-MAX_STEPS:]]
-        yield _line(row)._replace(steps=shown, omitted=len(steps) - len(shown))
-
-
-def _line(it: TimelineRow) -> LineView:
-    payload = json.dumps(json.loads(it.payload), indent=1)[:MAX_PAYLOAD] if it.payload else ""
-    text = it.text.removeprefix(f"run {it.run_id} ")  # a line begins with its run
-    return LineView(it.seq, short_when(it.at), it.run_id or "", plain(text, WORDS_CHARS), it.kind, payload)
-
-
-def _fitting(lines: Sequence[LineView]) -> Sequence[LineView]:
-    """Return the last lines, of at most MAX_BYTES of HTML together."""
-    room, first = MAX_BYTES, len(lines)
-    for line in reversed(lines):
-        texts = "".join((line.text, line.payload, *(text for _, text in line.steps)))
-        room -= len(escape(texts).encode()) + STEP_BYTES * len(line.steps)
-        if room < 0:
-            break
-        first -= 1
-    return lines[first:]

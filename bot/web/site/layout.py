@@ -174,12 +174,17 @@ class Site(VisibleLedger):
         """Give the person's token to their browser alone, sealed."""
         self.keep(answer, self.token_cookie, self._seal.close(f"{user_id} {token.reveal()}"), VISIT_S)
 
-    def _lend_token(self, visit: SignIn) -> None:
-        """Let GitHub be asked with the token that the visitor's browser has; another person's is no use."""
+    def person_token(self, visit: SignIn) -> Secret | None:
+        """Return the token that the visitor's browser has; None without one, and for another person's."""
         kept = self._seal.open(request.cookies.get(self.token_cookie, ""), VISIT_S)
         whose, _, token = (kept or "").partition(" ")
-        if whose == str(visit.user_id):
-            self.readers.lend(visit, Secret(token))
+        return Secret(token) if whose == str(visit.user_id) else None
+
+    def _lend_token(self, visit: SignIn) -> None:
+        """Let GitHub be asked with the visitor's own token."""
+        token = self.person_token(visit)
+        if token is not None:
+            self.readers.lend(visit, token)
 
     @property
     def _seal(self) -> Seal:
@@ -211,7 +216,10 @@ class Site(VisibleLedger):
         host, usual = (urlsplit(url).netloc for url in (self.config.git_url, web_root(GITHUB_API)))
         github = "GitHub" if host == usual else f"the GitHub at {host}"
         asks = f"Cardinal asks {github} whether you may read the repository."
-        learns = "It sees your login and what you may do there."
+        learns = (
+            "It sees your login and what you may do there. It reviews, edits or comments as you only when you"
+            " press a button that says so."
+        )
         return self.page(title, f"{asks} {learns}", status=status, sign_in=self.wanted())
 
     def wanted(self) -> str:

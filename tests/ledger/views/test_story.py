@@ -1,5 +1,7 @@
 """What the views say after a story: cards, runs, plans, questions, reviews, spend, timeline."""
 
+from dataclasses import replace
+
 import pytest
 from sqlalchemy import Connection, Engine
 
@@ -382,3 +384,20 @@ def test_a_timeline_has_states_in_words_and_no_end_without_words() -> None:
         timeline.event_line(CARD, 1, NOW, it).text for it in (changed, review(1, "ann", "approved", True))
     ]
     assert texts == ["working → needs input: r1 asks", "ann approved"]
+
+
+def test_the_newest_lines_are_those_of_all_runs_however_they_took_turns(ledger: Engine) -> None:
+    with event_store.writing(ledger) as db:
+        told(db, card_seen())
+        names = [RunId(f"r{number}") for number in range(1, 7)]
+        told(db, *(replace(run_queued(), run_id=name) for name in names))
+        turns = (3, 0, 5, 5, 1, 0, 4, 2, 2, 0, 5, 3)
+        told(db, *(run.Progressed(names[turn], f"line {place}") for place, turn in enumerate(turns)))
+        told(db, conversation.PersonSaid(CARD, 1, "issue", "bo", True, "so"))
+    with event_store.reading(ledger) as db:
+        everything = timeline.of_card(db, CARD)
+        assert len(everything) == 2 + len(names) + len(turns)
+        for limit in (1, 2, 5, 11, 40):
+            for before in (None, *(row.seq for row in everything)):
+                older = [row for row in everything if before is None or row.seq < before]
+                assert list(timeline.of_card(db, CARD, limit=limit, before=before)) == older[-limit:]

@@ -1,0 +1,179 @@
+"""The work on a card as its page shows it: report, files with their sizes, evidence, what a merge takes."""
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from cachetools import LRUCache
+from markupsafe import Markup
+
+from bot.render.markdown import links
+from bot.render.run.evidence import LOG
+from bot.runspec import builder
+from bot.runspec.store_mark import mark_store
+from bot.state import patches
+from bot.state.patches import KeptPatch
+from bot.web.site import markdown
+from bot.web.site.card_panel import newest_results
+from bot.web.site.diff import parse_patch
+from bot.web.site.layout import Site
+from bot.web.site.lists import fit_rows
+from ledger.events.witness import witness_text
+from ledger.log import event_store
+from ledger.queue.sign_ins import SignIn
+from ledger.rows.runs import RunRow
+from ledger.views import checks, ci, reports, runs
+from ledger.views.checks import CheckRow
+from ledger.views.reports import ReportRow
+from rules.policy.model import Policy
+from rules.runs.gate import MergeCondition, list_merge_conditions
+from rules.snapshot import CardPull, Snapshot
+from rules.text import count, plain, usd
+from runner.artifacts.backend import StoreError
+from runner.artifacts.store import store_of
+
+log = logging.getLogger(__name__)
+MAX_PATCH_BYTES = 300_000  # of a patch that are read for its sizes
+MAX_FILES, MAX_ITEMS, MAX_ITEM, MAX_DONE = 40, 20, 600, 4_000
+MAX_CHECKS, MAX_LINE = 20, 300
+_SIZES = LRUCache[str, tuple["FileSize", ...]](500)  # by a patch's digest: what has it never changes
+
+
+class FileSize(NamedTuple):
+    """A changed file, and how many lines were added and removed."""
+
+    name: str
+    added: int
+    removed: int
+
+
+class CheckView(NamedTuple):
+    """The newest result of one command."""
+
+    command: str
+    passed: bool
+    result: str
+    tier: str
+    log: str
+
+
+@dataclass(frozen=True, slots=True)
+class WorkView:
+    """Each part is empty where there is none. `totals` sums the files up; `cut`: there are more of them."""
+
+    run_id: str
+    facts: str
+    done: Markup
+    changed: Sequence[Markup]
+    check: Sequence[Markup]
+    open_questions: Sequence[Markup]
+    files: Sequence[FileSize]
+    totals: str
+    cut: bool
+    checks: Sequence[CheckView]
+    evidence: str
+    conditions: Sequence[MergeCondition]
+
+
+def work_of(site: Site, visit: SignIn, snapshot: Snapshot, policy: Policy) -> WorkView | None:
+    """Return the work of the card's newest run that has any; None before. Raises BusyError."""
+    with event_store.reading(site.engine) as db:
+        listed = runs.of_card(db, snapshot.card_id)
+        known = reports.of_runs(db, [run.run_id for run in listed])
+        run = snapshot.live_run or next((it for it in listed if it.run_id in known), snapshot.run)
+        if run is None:
+            return None
+        report = known.get(run.run_id)
+        done = checks.of_run(db, run.run_id)
+        gate = checks.newest_gate(db, run.run_id)
+        patch = patches.newest(db, run)
+        pull = snapshot.open_pull
+        ci_row = ci.of_card(db, snapshot.card_id)
+        red = ci.failures_of(db, snapshot.card_id, pull.head) if pull else ()
+    files = _sizes(site, visit, run, patch)
+    passed = gate is not None and gate.passed
+    conditions = list(list_merge_conditions(policy, snapshot, pull)) if pull else []
+    if pull is not None and ci_row is not None and ci_row.head == pull.head:
+        conditions[1:1] = [_ci(pull, ci_row.settled, ci_row.pending, [plain(it.name, 60) for it in red])]
+    results = [_check(it) for it in newest_results(done)[-MAX_CHECKS:]]
+    made = _report(report)
+    view = WorkView(
+        run_id=run.run_id,
+        facts=" · ".join(filter(None, (plain(run.agent), usd(run.usd) if run.usd else ""))),
+        done=made[0],
+        changed=made[1],
+        check=made[2],
+        open_questions=made[3],
+        files=fit_rows(files[:MAX_FILES]),
+        totals=_totals(run, files),
+        cut=len(files) > MAX_FILES or len(files) < run.files_changed,
+        checks=fit_rows(results),
+        evidence="" if gate is None else f"{'passed' if passed else 'failed'} on {plain(gate.head[:7])}",
+        conditions=conditions,
+    )
+    empty = not (view.done or view.files or view.totals or view.checks or view.conditions)
+    return None if empty else view
+
+
+def _report(report: ReportRow | None) -> tuple[Markup, list[Markup], list[Markup], list[Markup]]:
+    if report is None:
+        return Markup(), [], [], []
+    lists = (report.changed, report.check, report.open_questions)
+    changed, check, still_open = (
+        fit_rows(markdown.render(item, MAX_ITEM) for item in items[:MAX_ITEMS]) for items in lists
+    )
+    return markdown.render(report.done, MAX_DONE), changed, check, still_open
+
+
+def _totals(run: RunRow, files: Sequence[FileSize]) -> str:
+    if files and len(files) >= run.files_changed:
+        added, removed = sum(it.added for it in files), sum(it.removed for it in files)
+        return f"{count(len(files), 'file')}, +{added:,} −{removed:,}"
+    sizes = ((run.files_changed, "file"), (run.lines_changed, "line"))
+    return ", ".join(count(size, word) for size, word in sizes if size)
+
+
+def _sizes(site: Site, visit: SignIn, run: RunRow, patch: KeptPatch | None) -> Sequence[FileSize]:
+    """Return the files of the patch; none of unfinished work for a reader: no guard has checked it."""
+    if patch is None or not (patch.checked or site.readers.writes(visit, run.repository)):
+        return ()
+    try:
+        return _read_sizes(site, patch.digest)
+    except StoreError as error:
+        log.warning("sizes not shown digest=%s reason=%s", patch.digest, error)
+        return ()
+
+
+def _read_sizes(site: Site, digest: str) -> Sequence[FileSize]:
+    known = _SIZES.get(digest)
+    if known is None:
+        file = store_of(mark_store(builder.artifact_places(site.config), site.engine)).opened(digest)
+        if file is None:
+            return ()
+        with file:
+            text = file.read(MAX_PATCH_BYTES).decode("utf-8", "replace")
+        known = tuple(FileSize(it.name, it.added, it.removed) for it in parse_patch(text).files)
+        _SIZES[digest] = known
+    return known
+
+
+def _check(row: CheckRow) -> CheckView:
+    passed = row.exit_code == 0 and row.believed
+    said = plain(witness_text(row), MAX_LINE)
+    result = "passed" if passed else f"exit code {row.exit_code}"
+    where = row.log_digest and links.of_file("", row.run_id, row.log_digest, LOG)
+    return CheckView(
+        plain(row.command, MAX_LINE), passed, f"{result}{f' ({said})' if said else ''}", row.tier, where
+    )
+
+
+def _ci(pull: CardPull, settled: bool, pending: Sequence[str], red: Sequence[str]) -> MergeCondition:
+    """Return how the checks on GitHub stand."""
+    commit = plain(pull.head[:7])
+    if red:
+        return MergeCondition(False, f"Checks on GitHub failed: {plain(', '.join(red), MAX_LINE)}")
+    if not settled:
+        waits = f": {plain(', '.join(pending), MAX_LINE)}" if pending else ""
+        return MergeCondition(False, f"Checks on GitHub still run{waits}")
+    return MergeCondition(True, f"No failing checks on GitHub on {commit}")
