@@ -21,16 +21,6 @@ class UnknownPartError(CardinalError):
         super().__init__(f"{because}: {remedy}" if remedy else because)
 
 
-class MissingPartFileError(CardinalError):
-    """A part's folder lacks the file that makes it a part."""
-
-    def __init__(self, kind: str, file: str) -> None:
-        self.kind, self.file = kind, file
-        super().__init__(
-            f"{file} is missing, so its folder is not a part ({kind}): create it, or remove the folder"
-        )
-
-
 class IncompletePartError(CardinalError):
     """A part's file lacks a member that its contract requires."""
 
@@ -97,12 +87,7 @@ class Registry(Generic[Part]):
     def _import(self, name: str) -> Part:
         path = f"{self.folder}.{name.replace('-', '_')}"
         file = f"{path.replace('.', '/')}.py"
-        try:
-            module = import_module(path)
-        except ModuleNotFoundError as error:
-            if error.name != path:  # a part imports what is missing
-                raise
-            raise MissingPartFileError(self.kind, file) from error
+        module = import_module(path)
         if self.holds and not hasattr(module, self.holds):
             raise IncompletePartError(file, self.kind, self.holds)
         part: Any = getattr(module, self.holds) if self.holds else module

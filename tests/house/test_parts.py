@@ -12,7 +12,7 @@ from textwrap import dedent
 import pytest
 
 from docs._make.parts import KINDS, file_of
-from ledger.parts import IncompletePartError, MissingPartFileError, Registry, UnknownPartError
+from ledger.parts import IncompletePartError, Registry, UnknownPartError
 from tests.house.new_parts import edges, lower
 from tests.house.source import ROOT, sources
 
@@ -95,8 +95,6 @@ def test_a_part_without_a_member_is_refused_with_its_file(
     folder = tmp_path / "halves"
     folder.mkdir()
     (folder / "__init__.py").write_text("", encoding="utf-8")
-    (folder / "empty").mkdir()
-    (folder / "empty" / "__init__.py").write_text("", encoding="utf-8")
     (folder / "half.py").write_text('"""Half a guard."""\nFINDS = "nothing"\n', encoding="utf-8")
     monkeypatch.syspath_prepend(tmp_path)
     (guards,) = (kind for kind in KINDS if kind.kind == "guard")
@@ -105,6 +103,3 @@ def test_a_part_without_a_member_is_refused_with_its_file(
         halves.load("half")
     with pytest.raises(UnknownPartError, match="there is no guard called 'os' here, only half"):
         halves.load("os")
-    folders = Registry[object]("agent", "halves", guards.contract, entry="adapter")
-    with pytest.raises(MissingPartFileError, match=r"halves/empty/adapter\.py is missing.*: create it"):
-        folders.load("empty")

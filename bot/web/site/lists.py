@@ -51,13 +51,6 @@ class CardView:
     age: str = ""
 
 
-class RowHtml(Protocol):
-    """Makes the row of a card."""
-
-    def __call__(self, card: CardView, back: str, *, in_column: bool) -> Markup:
-        """Return the HTML."""
-
-
 class InboxRowHtml(Protocol):
     """Makes the line of a card, below which its decision opens: `verb` names it, its forms lead `back`."""
 
@@ -70,12 +63,6 @@ class InboxRowHtml(Protocol):
 def inbox_row_html() -> InboxRowHtml:
     """Return the maker of the inbox's rows, outside of requests, too."""
     made: InboxRowHtml = get_template_attribute("parts/list.html", "inbox_row")
-    return made
-
-
-def row_html() -> RowHtml:
-    """Return the maker of rows, outside of requests, too."""
-    made: RowHtml = get_template_attribute("parts/list.html", "card_row")
     return made
 
 
