@@ -14,7 +14,7 @@ class RunProgress(NamedTuple):
     """Of one run: its agent, steps done and in all, and its budget in dollars; 0 where it has none."""
 
     agent: str
-    steps_done: int
+    done: int
     steps: int
     budget_usd: float
 

@@ -31,7 +31,7 @@ ALSO = {Lane.NEEDS_INPUT: "redirect", Lane.REVIEW: "move", Lane.READY: "move"}
 class DecisionView:
     """A decision: `text` and the `lists` with their names, short `facts`, `links` and forms.
 
-    The first link leads on where no form does: `is_read` tells that it is the primary one.
+    The first link leads on where no form does: `primary` tells that it is the primary one.
     """
 
     tone: str
@@ -39,7 +39,7 @@ class DecisionView:
     lists: tuple[tuple[str, tuple[str, ...]], ...]
     facts: tuple[str, ...]
     links: tuple[tuple[str, str], ...]
-    is_read: bool
+    primary: bool
     forms: tuple[FormView, ...]
 
 
@@ -73,7 +73,7 @@ def for_card(site: Site, visit: SignIn, card_id: CardId) -> DecisionView | None:
         lists=tuple((name, _cut(items)) for name, items in lists if items),
         facts=facts,
         links=tuple((address, words) for address, words in links if address),
-        is_read=lane is Lane.REVIEW or bool(issue),
+        primary=lane is Lane.REVIEW or bool(issue),
         forms=tuple(
             it for it in forms if it.offer.urgency <= Urgency.RUN or (also and it.offer.command == also)
         ),
