@@ -1,6 +1,7 @@
 """Everything that a merge takes, as ticks: all are met exactly where the merge is not refused."""
 
 from itertools import product
+from typing import Any
 
 from ledger.states import CardState, Gate
 from rules.runs.gate import list_merge_conditions, unmergeable
@@ -16,8 +17,13 @@ def test_all_conditions_are_met_exactly_where_nothing_stands_in_the_way_of_a_mer
     for gate, head, verdict, draft, run, given_up in product(
         Gate, heads, verdicts, (True, False), (None, ended()), (True, False)
     ):
-        known = {"verdict": verdict, "approved_head": head, "given_up": given_up, "closed": "not_planned"}
-        unfinished = {"draft": draft, "unfinished": draft}
+        known: dict[str, Any] = {
+            "verdict": verdict,
+            "approved_head": head,
+            "given_up": given_up,
+            "closed": "not_planned",
+        }
+        unfinished: dict[str, Any] = {"draft": draft, "unfinished": draft}
         snapshot = card("Done", CardState.APPROVED, run=run, pull=pull(gate=gate, **unfinished), **known)
         assert snapshot.open_pull is not None
         conditions = list_merge_conditions(POLICY, snapshot, snapshot.open_pull)
