@@ -32,7 +32,8 @@ from ledger.rows.cards import CardRow
 from ledger.rows.links import LinkRow
 from ledger.rows.messages import MessageRow
 from ledger.rows.runs import RunRow
-from ledger.views import cards, links, messages, runs, spend
+from ledger.views import boards, cards, links, messages, runs, spend
+from ledger.views.boards import BoardRow
 from ledger.views.budgets import BudgetRow
 from rules.chatops.offers import CommandOffer, Urgency
 from rules.explain import why
@@ -90,6 +91,7 @@ class CardContent:
     parts: Sequence[CardRow]
     rows: RunRows | None
     said: MessageRow | None
+    board: BoardRow | None
 
 
 def _read_card(site: Site, card: CardRow, zoom: Zoom, *, quotes: bool) -> CardContent:
@@ -111,6 +113,7 @@ def _read_card(site: Site, card: CardRow, zoom: Zoom, *, quotes: bool) -> CardCo
             parts=links.parts_of(db, card.repository, card.number, links.MAX_PARTS),
             rows=RunRows.read(db, snapshot.run) if snapshot and snapshot.run else None,
             said=next(iter(messages.newest(db, card.card_id, 1, ASSISTANT)), None),
+            board=boards.get(db, card.board_id),
         )
 
 
@@ -145,6 +148,9 @@ def _page(site: Site, visit: SignIn, card: CardRow) -> Response:
         waits=brief(site.clock() - card.state_at),
         issue=f"{site.config.git_url}/{card.repository}/issues/{card.number}",
         pull=_pull(site, card),
+        new_card=f"/boards/{quote(read.board.owner)}/{read.board.number}/new"
+        if read.board and commands
+        else "",
         panel=panel,
         work=work,
         body=markdown.render(card.body) if card.body.strip() else None,

@@ -17,9 +17,13 @@ def test_all_conditions_are_met_exactly_where_nothing_stands_in_the_way_of_a_mer
     for gate, head, verdict, draft, run, given_up in product(
         Gate, heads, verdicts, (True, False), (None, ended()), (True, False)
     ):
-        known: Any = {"verdict": verdict, "approved_head": head, "given_up": given_up}
-        known |= {"closed": "not_planned"}
-        unfinished: Any = {"draft": draft, "unfinished": draft}
+        known: dict[str, Any] = {
+            "verdict": verdict,
+            "approved_head": head,
+            "given_up": given_up,
+            "closed": "not_planned",
+        }
+        unfinished: dict[str, Any] = {"draft": draft, "unfinished": draft}
         snapshot = card("Done", CardState.APPROVED, run=run, pull=pull(gate=gate, **unfinished), **known)
         assert snapshot.open_pull is not None
         conditions = list_merge_conditions(POLICY, snapshot, snapshot.open_pull)
