@@ -23,7 +23,7 @@ from ledger.queue.acted_requests import ReusedKeyError
 from ledger.queue.api_tokens import Scope, TokenRow
 from ledger.queue.sign_ins import SignIn
 from ledger.views import boards
-from rules.card.loss import is_outside
+from rules.snapshot import is_outside
 from rules.text import plain
 
 PATH = "/boards/<owner>/<int(max=999999999):number>/new"
