@@ -84,7 +84,6 @@ QUESTIONS: dict[str, Callable[[Engine], object]] = {
     "an issue's cards": read(lambda db: cards.of_issue(db, "acme/app", 7)),
     "a pull request's cards": read(lambda db: cards.of_pull(db, "acme/app", 7)),
     "a comment's card": read(lambda db: remotes.cards_of(db, "7")),
-    "what needs a person": read(cards.attention),
     "a card's runs": read(lambda db: runs.of_card(db, MID)),
     "the conversation": read(lambda db: messages.newest(db, MID, 30)),
     "a run's questions": read(lambda db: questions.of_run(db, RunId("r7"))),
