@@ -39,7 +39,7 @@ def put(pages: Pages, *states: CardState, repository: str = "acme/shop") -> None
 
 def counted(reader: Browser) -> set[int]:
     """Return how many cards wait for a person, as each place of the pages says it."""
-    inbox, nav = reader.get("/").text, reader.get("/nav.json").json
+    inbox, nav = reader.get("/").text, reader.get("/nav.json").get_json()
     board = reader.get("/boards/acme/1").text
     (title,) = re.findall(r"<title>(?:\((\d+)\) )?Inbox", inbox)
     lanes = re.findall(r"<h2 id=[^>]+>([^<]+) <span class=\"quiet\">(\d+)", inbox)
@@ -67,7 +67,7 @@ def test_every_place_has_the_same_count_of_what_waits_for_a_person(pages: Pages)
     with event_store.reading(services.engine) as db:
         assert update_ticker.count_cards(db, pages.cardinal.board_id).waiting == len(WAITING) + 1
     request = operators_request(services.config, services.engine)
-    assert list_inbox.run(request, list_inbox.InboxQuery()).total == len(WAITING) + 1
+    assert list_inbox.run(request, list_inbox.InboxQuery.model_validate({})).total == len(WAITING) + 1
     hide(pages.cardinal)
     assert counted(mallory) == {1}
 

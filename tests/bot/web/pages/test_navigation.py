@@ -12,7 +12,7 @@ from tests.bot.web.pages.world import FIELD, Browser, Pages
 def found(reader: Browser, query: str, at: str = "") -> list[dict[str, Any]]:
     answer = reader.get(f"/find.json?q={query}&at={at}")
     assert answer.status_code == 200, answer.text
-    listed: list[dict[str, Any]] = answer.json["found"]
+    listed: list[dict[str, Any]] = answer.get_json()["found"]
     return listed
 
 
@@ -40,7 +40,7 @@ def test_it_has_each_command_that_the_reader_may_give_on_the_card_and_gives_it_o
     assert found(alice, "", place) == found(alice, "", f"/runs/{pages.cardinal.run_of(item).run_id}")
     assert names(alice, "cancel+end", place) == ["Cancel"]
     (cancel,) = found(alice, "cancel+end", place)
-    html = alice.get(f"/find.json?q=cancel&at={place}").json["forms"][cancel["form"]]
+    html = alice.get(f"/find.json?q=cancel&at={place}").get_json()["forms"][cancel["form"]]
     (form,) = FORM.findall(html)
     send(alice, dict(FIELD.findall(form)))
     assert [it.command for it in commands(pages)] == ["cancel"]
@@ -64,7 +64,7 @@ def test_what_is_asked_and_found_is_bounded(pages: Pages) -> None:
     add(pages, 30, "Basket <&>", CardState.FAILED, "bug", "bob", "acme/shop")
     alice = pages.browser("alice")
     answer = alice.get(f"/find.json?q=basket+{'x' * 5000}")
-    assert (answer.status_code, answer.json["found"]) == (200, [])
+    assert (answer.status_code, answer.get_json()["found"]) == (200, [])
     assert len(found(alice, "basket")) == 8
     assert alice.get("/find.json?q=a&other=1").status_code == 400
     for at in ("/cards/acme/shop/1/nothing", "/runs/r9", "/runs/x", "/cards/../../etc/passwd", "//", "%00"):
