@@ -249,12 +249,17 @@ def lane_counts(
 
 def count_waiting(db: Connection, scopes: Sequence[CardScope], wanted: CardFilter = ALL) -> int:
     """Return how many cards wait for a person: the one count of inbox, pages, boards and API."""
-    return sum(waiting_in(by_state) for by_state in lane_counts(db, scopes, wanted).values())
+    return sum(waiting_by_state(db, scopes, wanted).values())
 
 
-def waiting_in(by_state: Mapping[CardState, int]) -> int:
-    """Return how many of the cards, counted by their state, wait for a person."""
-    return sum(by_state.get(state, 0) for state in ATTENTION)
+def waiting_by_state(
+    db: Connection, scopes: Sequence[CardScope], wanted: CardFilter = ALL
+) -> dict[CardState, int]:
+    """Return how many cards of each state wait for a person."""
+    query = select(cards.c.state, func.count()).select_from(FROM).group_by(cards.c.state)
+    seen = in_sight(scopes, archived=wanted.archived)
+    counted = db.execute(query.where(cards.c.state.in_(ATTENTION), seen, match_filter(wanted)))
+    return {state: count for state, count in counted}
 
 
 def _select_lane(scopes: Sequence[CardScope], wanted: CardFilter) -> Select[Any]:

@@ -1,6 +1,5 @@
 """Writes the board's status update: the count of cards that run, wait and need a person."""
 
-from collections import Counter
 from collections.abc import Iterable
 
 from sqlalchemy import Connection
@@ -74,15 +73,13 @@ def count_cards(db: Connection, board_id: BoardId) -> status_update.Counts:
 
     Runs that only check have no agent, and their steps bring no ticker up to date.
     """
-    by_state = Counter[CardState]()
-    for counted in lanes.lane_counts(db, [CardScope(board_id)]).values():
-        by_state.update(counted)
+    waiting = lanes.waiting_by_state(db, [CardScope(board_id)])
     halt = halts.of_board(db, board_id)
     return status_update.Counts(
         running=sum(run.kind != CHECK for run in runs.list_held(db, board_id)),
-        waiting=lanes.waiting_in(by_state),
+        waiting=sum(waiting.values()),
         queued=sum(run.kind != CHECK for run in runs.list_queued(db, board_id)),
         halted=halt.because if halt else "",
-        urgent=sum(by_state[state] for state in URGENT),
+        urgent=sum(waiting.get(state, 0) for state in URGENT),
         stalled=stalls.counts(db).get(board_id, 0),
     )

@@ -93,7 +93,9 @@ def mount(site: Site) -> None:
         def make(card: ListedCard, verb: str) -> Markup:
             nonlocal room
             view, place = card_view(card, site.clock()), next(places, None) if verb else None
-            it = None if place is None else decisions.for_card(site, visit, card.card_id)  # may ask GitHub
+            it = (
+                None if place is None else decisions.find_decision(site, visit, card.card_id)
+            )  # may ask GitHub
             made = row(view, form.address, verb, it, open=place == 0)
             if it is None or len(made) > room:
                 return made if it is None else row(view, form.address, verb)
@@ -120,7 +122,7 @@ def mount(site: Site) -> None:
             card = cards.get(db, CardId(card_id))
         if card is None or not may_see(site, visit, card):
             return site.nothing(visit)
-        it = decisions.for_card(site, visit, card.card_id)
+        it = decisions.find_decision(site, visit, card.card_id)
         return Response(render_template("decision.html", it=it, back="/") if it else "")
 
     @site.get("/live/inbox")

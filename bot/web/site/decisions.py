@@ -31,19 +31,19 @@ ALSO = {Lane.NEEDS_INPUT: "redirect", Lane.REVIEW: "move", Lane.READY: "move"}
 class DecisionView:
     """A decision: `text` and the `lists` with their names, short `facts`, `links` and forms.
 
-    The first link leads on where no form does: `primary` tells that it is the primary one.
+    `kind` is the colour's: `bad`, `good` or empty. `first` is the link that leads on where no form does.
     """
 
-    tone: str
+    kind: str
     text: str
     lists: tuple[tuple[str, tuple[str, ...]], ...]
     facts: tuple[str, ...]
+    first: tuple[str, str] | None
     links: tuple[tuple[str, str], ...]
-    primary: bool
     forms: tuple[FormView, ...]
 
 
-def for_card(site: Site, visit: SignIn, card_id: CardId) -> DecisionView | None:
+def find_decision(site: Site, visit: SignIn, card_id: CardId) -> DecisionView | None:
     """Return the decision about a card that the visitor may read; None where nobody has to make one.
 
     Raises BusyError.
@@ -58,22 +58,20 @@ def for_card(site: Site, visit: SignIn, card_id: CardId) -> DecisionView | None:
     also = ALSO.get(lane)
     forms = offered.for_card(site, visit, card_id)
     links = [(f"/runs/{run.run_id}", "Watch it" if run.alive else f"The run, {run.run_id}")] if run else []
-    path, issue = path_of(card.repository, card.number, card_id), ""
-    if lane is Lane.REVIEW:
-        links.insert(0, (path, "Review"))
+    first = (path_of(card.repository, card.number, card_id), "Review") if lane is Lane.REVIEW else None
     if lane in (Lane.REVIEW, Lane.READY) and card.pull_number and card.pull_repository:
         pull = f"{site.config.git_url}/{quote(card.pull_repository)}/pull/{card.pull_number}"
         links.append((pull, f"Pull request #{card.pull_number}"))
     if card.assistant_waits and card.repository and card.number:
         issue = f"{site.config.git_url}/{quote(card.repository)}/issues/{card.number}"
-        links.insert(0, (issue, "Reply on GitHub"))
+        first = issue, "Reply on GitHub"
     return DecisionView(
-        tone=TONES.get(lane, ""),
+        kind=TONES.get(lane, ""),
         text=text[:MAX_TEXT],
         lists=tuple((name, _cut(items)) for name, items in lists if items),
         facts=facts,
-        links=tuple((address, words) for address, words in links if address),
-        primary=lane is Lane.REVIEW or bool(issue),
+        first=first,
+        links=tuple(links),
         forms=tuple(
             it for it in forms if it.offer.urgency <= Urgency.RUN or (also and it.offer.command == also)
         ),
