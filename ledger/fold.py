@@ -41,5 +41,4 @@ class Fold:
 
 
 def step_of(fold: Callable[[Connection, Recorded], None], kind: type[Event]) -> Step[Any] | None:
-    """Return the step of a view's `fold` for events of `kind`; None without one."""
     return fold.step(kind) if isinstance(fold, Fold) else lambda db, recorded, _event: fold(db, recorded)

@@ -54,7 +54,6 @@ def ordinal(number: int) -> str:
 
 
 def in_queue(place: int) -> str:
-    """Return `1st in the queue`, `2nd in the queue`."""
     return f"{ordinal(place)} in the queue"
 
 

@@ -67,12 +67,7 @@ def in_force(db: Connection, board_id: BoardId) -> Policy:
     If neither is known, or this version cannot read it, the policy has no columns: no card is served.
     """
     row = of_board(db, board_id).policy
-    return _parse(row.text) if row is not None and row.digest else _nothing()
-
-
-def of_text(text: str) -> Policy:
-    """Return a policy that was in force; without columns where this version cannot read it."""
-    return _parse(text)
+    return of_text(row.text) if row is not None and row.digest else _nothing()
 
 
 def is_known(db: Connection, board_id: BoardId) -> bool:
@@ -100,7 +95,8 @@ def other_repositories(db: Connection, board_id: BoardId, owner: str, *own: str 
 
 
 @lru_cache(maxsize=32)
-def _parse(text: str) -> Policy:
+def of_text(text: str) -> Policy:
+    """Return a policy that was in force; without columns where this version cannot read it."""
     try:
         # The file's place, the board's home, was checked when it was loaded.
         return parse(text, home=None, installed=list_installed()) if text else default_policy("")

@@ -181,7 +181,7 @@ def _name(board: str) -> str:
 def sweep(services: Services) -> tuple[CardId, ...]:
     """Compare the board with the ledger; return the cards to refresh.
 
-    Of a large board one point's worth is compared, more if the board changed; see `sweep_cursor`.
+    Of a large board one point's worth is compared, more if the board changed; see `BoardPass`.
     """
     if not adoption.adopt(services):
         return ()  # the board is compared once a restored ledger knows what was done since

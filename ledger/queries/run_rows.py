@@ -69,7 +69,6 @@ class RunRows:
 
     @property
     def plan(self) -> PlanRow | None:
-        """The newest plan; None before the first."""
         return self.plans[-1] if self.plans else None
 
     @property

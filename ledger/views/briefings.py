@@ -32,7 +32,6 @@ fold = Fold()
 
 
 def newest(db: Connection, run_id: RunId) -> BriefingRow | None:
-    """Return the run's newest briefing; None before the first."""
     return find(db, BriefingRow, briefings, "-seq", run_id=run_id)
 
 

@@ -67,7 +67,6 @@ fold = Fold()
 
 
 def get(db: Connection, run_id: RunId) -> BudgetRow | None:
-    """Return the run's dollars; None for an unknown run."""
     return find(db, BudgetRow, budgets, run_id=run_id)
 
 

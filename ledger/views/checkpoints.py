@@ -40,7 +40,6 @@ fold = Fold()
 
 
 def get(db: Connection, run_id: RunId) -> CheckpointRow | None:
-    """Return the run's checkpoint; None without one."""
     return find(db, CheckpointRow, checkpoints, run_id=run_id)
 
 

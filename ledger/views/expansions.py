@@ -34,7 +34,6 @@ def get(db: Connection, content_id: str) -> ExpansionRow | None:
 
 
 def of_issues(db: Connection, content_ids: Iterable[str]) -> dict[str, ExpansionRow]:
-    """Return the newest expansions of those issues that have one."""
     rows = list_rows(db, ExpansionRow, expansions, content_id=tuple(content_ids))
     return {row.content_id: row for row in rows}
 

@@ -37,7 +37,6 @@ def get(db: Connection, run_id: RunId) -> FindingsReported | None:
 
 
 def newest(db: Connection, card_id: CardId) -> FindingsReported | None:
-    """Return the findings of the card's newest investigation; None without one."""
     query = (
         pick(FindingsRow, findings)
         .join(runs, runs.c.run_id == findings.c.run_id)

@@ -27,7 +27,6 @@ fold = Fold()
 
 
 def get(db: Connection, card_id: CardId) -> MergeRow | None:
-    """Return the card's pending merge; None without one."""
     return find(db, MergeRow, merges, card_id=card_id)
 
 

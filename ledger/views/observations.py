@@ -50,7 +50,6 @@ fold = Fold()
 
 
 def get(db: Connection, run_id: RunId) -> ObservationRow | None:
-    """Return the run's observations; None before the first."""
     return find(db, ObservationRow, observations, run_id=run_id)
 
 

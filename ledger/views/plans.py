@@ -14,7 +14,6 @@ fold = Fold()
 
 
 def newest(db: Connection, run_id: RunId) -> PlanRow | None:
-    """Return the run's newest plan; None before the first."""
     return find(db, PlanRow, plans, "-revision", run_id=run_id)
 
 

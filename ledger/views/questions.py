@@ -28,7 +28,6 @@ fold = Fold()
 
 
 def get(db: Connection, question_id: QuestionId) -> QuestionRow | None:
-    """Return the question; None when it is unknown."""
     return find(db, QuestionRow, questions, question_id=question_id)
 
 

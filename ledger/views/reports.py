@@ -30,7 +30,6 @@ fold = Fold()
 
 
 def get(db: Connection, run_id: RunId) -> ReportRow | None:
-    """Return the run's report; None before there is one."""
     return find(db, ReportRow, reports, run_id=run_id)
 
 

@@ -101,7 +101,6 @@ def _place_of(card_id: Any) -> Select[Any]:
 
 
 def get(db: Connection, run_id: RunId) -> RunRow | None:
-    """Return the run; None when it is unknown."""
     return find(db, RunRow, runs, run_id=run_id)
 
 

@@ -38,12 +38,10 @@ def of_board(db: Connection, board_id: BoardId) -> tuple[StopRow, ...]:
 
 
 def stop_of_card(db: Connection, board_id: BoardId, card_id: str) -> StopRow | None:
-    """Return the stop of one card alone; None without one."""
     return find(db, StopRow, stops, board_id=board_id, scope="card", target=card_id)
 
 
 def lift_of(db: Connection, board_id: BoardId, scope: str, target: str) -> LiftRow | None:
-    """Return the newest lift; None before the first."""
     return find(db, LiftRow, lifts, board_id=board_id, scope=scope, target=target)
 
 

@@ -35,7 +35,6 @@ def subscribers_of(db: Connection, card_id: CardId) -> frozenset[str]:
 
 
 def get(db: Connection, card_id: CardId, login: str) -> SubscriptionRow | None:
-    """Return somebody's subscription to the card; None without one."""
     return find(db, SubscriptionRow, subscriptions, card_id=card_id, name=login.casefold())
 
 

@@ -39,7 +39,6 @@ class Settings(PolicyModel):
 
 
 def fits(archetype: Archetype) -> bool:
-    """Fit where a pull request is reviewed or merged."""
     return archetype.HAS_REVIEWS or archetype.IS_FINAL
 
 

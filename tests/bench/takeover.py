@@ -34,7 +34,9 @@ def measure(*, quick: bool) -> Iterator[Figure]:
         world = make_world(Path(folder), files={"README.md": "# Count\n"})
         steps = [{"run": "echo x >> count.txt"}, {"commit": "Count"}, {"progress": "Counted"}] * STEPS
         world.scenario(plan=[PLAN], work=[*steps, {"progress": "Here"}, {"sleep": PATIENCE_S}, FINISH])
-        spec = world.spec(limits=dataclasses.replace(LIMITS, checkpoint_s=1.0, timeout_s=600, silence_s=300))
+        spec = world.spec(
+            limits=LIMITS.model_copy(update={"checkpoint_s": 1.0, "timeout_s": 600, "silence_s": 300})
+        )
         _killed(world, _on(world, spec, "b"))
         killed, begun = time.monotonic(), len(world.events())
         world.scenario(plan=[PLAN], work=[*steps, {"progress": "Here"}, FINISH])

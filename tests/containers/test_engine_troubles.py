@@ -89,7 +89,7 @@ def test_an_image_that_is_not_there_is_never_pulled(bench: Bench) -> None:
 
 
 def test_limits_that_the_engine_refuses_leave_nothing(bench: Bench) -> None:
-    room = bench.open(resources=type(SMALL)(memory_mb=1))
+    room = bench.open(resources=SMALL.model_copy(update={"memory_mb": 1}))
     with pytest.raises(RunnerError, match="Docker could not make a container"):
         sh(room, "true")
     assert bench.containers() == []
@@ -97,7 +97,7 @@ def test_limits_that_the_engine_refuses_leave_nothing(bench: Bench) -> None:
 
 
 def test_a_container_that_cannot_start_says_why(bench: Bench) -> None:
-    room = bench.open(resources=type(SMALL)(memory_mb=64, open_files=1 << 40))
+    room = bench.open(resources=SMALL.model_copy(update={"memory_mb": 64, "open_files": 1 << 40}))
     with pytest.raises(ContainerStartError, match="resources"):
         sh(room, "true")
     assert bench.containers() == []

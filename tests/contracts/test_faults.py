@@ -1,6 +1,5 @@
 """What a provider, a tool, a budget or a kill can do to a real agent, and what the card says then."""
 
-import dataclasses
 import shutil
 
 import pytest
@@ -86,7 +85,7 @@ def test_a_provider_that_is_not_there_ends_the_run(stand: Stand) -> None:
 @first_of_all("claude")
 def test_a_model_that_hangs_is_noticed(stand: Stand) -> None:
     stand.scenario(work=[{"silent": True}, *WORK])
-    stand.run(stand.spec(limits=dataclasses.replace(LIMITS, silence_s=patience_s(stand))))
+    stand.run(stand.spec(limits=LIMITS.model_copy(update={"silence_s": patience_s(stand)})))
     assert stand.world.ended().reason == "stalled"
     assert stand.containers() == []
 
@@ -95,7 +94,7 @@ def test_a_model_that_hangs_is_noticed(stand: Stand) -> None:
 def test_an_answer_that_grows_slowly_is_a_sign_of_life(stand: Stand) -> None:
     silence_s = patience_s(stand)
     stand.scenario(work=[{"slow": 0.02}, {"long": round(silence_s * 500)}, *WORK])
-    stand.run(stand.spec(limits=dataclasses.replace(LIMITS, silence_s=silence_s)))
+    stand.run(stand.spec(limits=LIMITS.model_copy(update={"silence_s": silence_s})))
     assert stand.world.ended().ending is Ending.SUCCEEDED, stand.world.ended()
 
 
@@ -103,7 +102,7 @@ def test_an_answer_that_grows_slowly_is_a_sign_of_life(stand: Stand) -> None:
 def test_the_limit_of_turns_parks_and_asks(stand: Stand) -> None:
     looks = [{"run": f"echo {number}"} for number in range(12)]
     stand.scenario(work=[*looks, *WORK])
-    spec = stand.spec(limits=dataclasses.replace(LIMITS, max_turns=6))
+    spec = stand.spec(limits=LIMITS.model_copy(update={"max_turns": 6}))
     assert stand.run(spec).why == "limit"
     assert "6 turns" in stand.world.only("QuestionAsked").text
     assert len(stand.model.served) < 14
@@ -113,7 +112,7 @@ def test_the_limit_of_turns_parks_and_asks(stand: Stand) -> None:
 def test_a_budget_that_is_spent_parks_asks_and_the_same_session_goes_on(stand: Stand) -> None:
     stand.scenario(work=[SPENDS, {"run": "echo one"}, *WORK])
     budget_usd = scant_usd(stand)
-    spec = stand.spec(limits=dataclasses.replace(LIMITS, budget_usd=budget_usd))
+    spec = stand.spec(limits=LIMITS.model_copy(update={"budget_usd": budget_usd}))
     parked = stand.run(spec)
     assert type(parked).__name__ == "RunParked", parked
     assert f"its budget of ${budget_usd:.2f}" in stand.world.only("QuestionAsked").text
@@ -132,7 +131,7 @@ def test_a_budget_that_is_raised_while_the_agent_works_holds_at_once(stand: Stan
     busy = {"run": "python3 -c 'import time; time.sleep(4)'"}
     stand.scenario(work=[{"progress": "Busy"}, busy, SPENDS, {"run": "echo one"}, *WORK])
     budget_usd = scant_usd(stand)
-    spec = stand.spec(limits=dataclasses.replace(LIMITS, budget_usd=budget_usd))
+    spec = stand.spec(limits=LIMITS.model_copy(update={"budget_usd": budget_usd}))
     more = BudgetRaised(RunId("r1"), 100.0, "ann")
     stand.world.meanwhile(spec, "Busy", lambda: stand.world.write(more))
     assert stand.world.ended().ending is Ending.SUCCEEDED, stand.world.ended()
@@ -144,7 +143,7 @@ def test_a_budget_that_is_raised_while_the_agent_works_holds_at_once(stand: Stan
 def test_a_budget_that_is_crossed_in_the_middle_of_a_stream_cuts_it(stand: Stand) -> None:
     stand.scenario(work=[{"long": 2_000_000}, *WORK])
     budget_usd = 0.2 if stand.agent == "opencode" else 1.0  # its model is cheap
-    spec = stand.spec(limits=dataclasses.replace(LIMITS, budget_usd=budget_usd))
+    spec = stand.spec(limits=LIMITS.model_copy(update={"budget_usd": budget_usd}))
     parked = stand.run(spec)
     assert type(parked).__name__ == "RunParked", parked
     assert 0.8 * budget_usd < stand.usd() < 1.4 * budget_usd

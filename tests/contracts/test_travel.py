@@ -49,7 +49,7 @@ def test_a_parked_session_goes_on_in_another_home(stand: Stand) -> None:
 def test_killed_in_the_middle_of_a_turn_its_session_goes_on_in_another_home(stand: Stand) -> None:
     done = [EDIT, COMMIT, {"edit": {"path": "draft.txt", "content": "Moin\n"}}, {"progress": "Here"}]
     stand.scenario(work=[*done, {"run": "python3 -c 'import time; time.sleep(60)'"}, FINISH])
-    spec = stand.spec(limits=dataclasses.replace(LIMITS, checkpoint_s=0.2), early=True)
+    spec = stand.spec(limits=LIMITS.model_copy(update={"checkpoint_s": 0.2}), early=True)
     killed_in_its_turn(stand.world, on(stand, spec, "b"), "Here")
     stand.kill_containers()
     early = stand.world.head()

@@ -256,11 +256,9 @@ class Scripted:
     in_image = False
 
     def models(self, wanted: str) -> tuple[str, ...]:
-        """Return nothing: no provider is asked."""
         return ()
 
     def provider(self, wanted: str) -> str:
-        """Return nothing: no provider is asked."""
         return ""
 
     def session_files(self, session_id: str) -> tuple[str, ...]:

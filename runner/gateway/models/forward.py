@@ -184,7 +184,6 @@ class Forward:
         await send({"type": "http.response.body", "body": b""})
 
     def _judge_stream(self, call: ModelCall, *, cut: bool) -> None:
-        """Judge a stream that came to an end."""
         if call.meter is None or cut:
             self.report_usage(call)
             return
@@ -197,7 +196,6 @@ class Forward:
             self._succeed(call)
 
     def _judge_answer(self, call: ModelCall, status: int, body: bytes) -> None:
-        """Judge an answer that came in one piece."""
         given = parse_event(body)
         if status >= 500 or status in (_RETRIED, 429):
             self._fail(call, status, f"{call.provider.name} answered {status}: {_error_text(given)}")

@@ -196,7 +196,7 @@ def test_killed_in_a_turn_it_goes_on_elsewhere_from_the_newest_checkpoint(world:
     count = {"run": "echo x >> count.txt"}
     steps = [count, *commit("first"), uncommitted("b"), {"tick": 1}, {"progress": "Here"}]
     world.scenario(plan=[PLAN], work=[*steps, {"sleep": 60}, FINISH])
-    spec = world.spec(limits=dataclasses.replace(LIMITS, checkpoint_s=0.2))
+    spec = world.spec(limits=LIMITS.model_copy(update={"checkpoint_s": 0.2}))
     killed_in_its_turn(world, on(world, spec, "b"), "Here")
     begun = len(world.events())
     world.scenario(plan=[PLAN], work=[*steps, {"sleep": 0}, FINISH])
