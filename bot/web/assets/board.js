@@ -2,7 +2,7 @@
 // Drags a card to another column: what that does is said while it is over it. The card's page has the same by form.
 (() => {
   const LATE_MS = 10_000, SHOWN_MS = 6_000;
-  const list = document.getElementById("list"), toast = document.getElementById("toast");
+  const list = document.getElementById("moves"), toast = document.getElementById("toast");
   let moves = null, card = null, hiding = 0;
 
   function say(text) {

@@ -42,7 +42,7 @@
   const number = (count) => count ? count.toLocaleString("en") : "";
   const title = document.title.replace(/^\([\d,]+\) /, ""), links = one("link[rel=icon]");
   function showWaiting(count) {
-    one(".side [data-nav='/'] b").textContent = number(count);
+    one(".side [data-nav='/'] small").textContent = number(count);
     document.title = count ? `(${number(count)}) ${title}` : title;
     links.href = count ? links.dataset.waiting : links.dataset.calm;
     const head = document.getElementById("waiting");
@@ -52,7 +52,7 @@
   }
   function showBoards(boards) {
     const parts = boards.map((board) => {
-      const link = make("a", {className: "board", href: board.path}, icon("kanban"), make("bdi", {}, board.name), make("b", {}, number(board.waiting)));
+      const link = make("a", {className: "board", href: board.path}, icon("kanban"), make("bdi", {}, board.name), make("small", {}, number(board.waiting)));
       if (board.path === location.pathname) link.setAttribute("aria-current", "page");
       return link;
     });

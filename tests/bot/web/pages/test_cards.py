@@ -121,7 +121,7 @@ def test_the_inbox_says_who_waits_for_whom_and_leads_to_board_card_and_run(pages
     page = alice.get(f"/runs/{run_id}")
     assert page.status_code == 200
     assert "Which &lt;b&gt;colour&lt;/b&gt;?" in page.text
-    assert "waiting for an answer" in page.text
+    assert "needs input" in page.text
 
 
 def test_what_is_about_a_repository_that_one_may_not_read_is_nowhere(pages: Pages) -> None:

@@ -41,7 +41,7 @@ def titles(reader: Browser, path: str) -> list[str]:
     """Return the cards that the page lists."""
     page = reader.get(path)
     assert page.status_code == 200
-    return re.findall(r'<a href="/cards/[^"]+"><bdi>([^<]+)</bdi>', page.text)
+    return re.findall(r'<a (?:class="title" )?href="/cards/[^"]+"><bdi>([^<]+)</bdi>', page.text)
 
 
 def test_a_filter_leaves_the_cards_that_have_all_of_it(pages: Pages) -> None:

@@ -48,7 +48,7 @@ def counted(reader: Browser) -> set[int]:
     return {
         int(title or 0),
         int(re.findall(r'data-waiting="(\d+)"', inbox)[0]),
-        int(re.findall(r"<b>(\d*)</b>", inbox)[0] or 0),
+        int(re.findall(r"<small>(\d*)</small>", inbox)[0] or 0),
         sum(map(int, re.findall(r"(\d+) waiting on you</span>", inbox))),
         sum(int(number) for name, number in lanes if name in waiting),
         nav["waiting"],

@@ -74,6 +74,6 @@ def test_dollars_of_runs_that_a_subscription_paid_are_said_to_be_an_estimate(pag
     assert "estimate" not in bob.get("/money").text + bob.get(f"/runs/{run_id}").text
     happens(pages, TurnStarted(run_id, "work", "work", "", SUBSCRIPTION))
     assert said in bob.get("/money").text
-    assert "$1.25 (an estimate: a subscription pays)" in bob.get(f"/runs/{run_id}").text
+    assert "$1.25 of $2.00 (an estimate: a subscription pays)" in bob.get(f"/runs/{run_id}").text
     hide(pages.cardinal)
     assert "estimate" not in pages.browser("mallory").get("/money").text
