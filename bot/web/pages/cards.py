@@ -238,7 +238,7 @@ def _describe_leave(db: Connection, card: CardRow) -> str:
 
 def _run(run: RunRow) -> tuple[str, str, str, str]:
     took = brief(timedelta(seconds=run.active_s)) if run.active_s else ""
-    return run.run_id, state_word(run.ending or run.state), took, usd(run.usd) if run.usd else ""
+    return run.run_id, state_word(run.status), took, usd(run.usd) if run.usd else ""
 
 
 def _readable(

@@ -72,7 +72,7 @@ def _work(site: Site, visit: SignIn, words: tuple[str, ...]) -> Iterator[Found]:
     visible = run_visible(site, visit, words[0]) if len(words) == 1 else None
     if visible is not None:
         run, card = visible
-        note = f"{state_word(run.ending or run.state)} · {plain(card.title)}"
+        note = f"{state_word(run.status)} · {plain(card.title)}"
         yield {"icon": "play", "name": f"Run {run.run_id}", "note": note, "path": f"/runs/{run.run_id}"}
     scopes = [board.scope for board in site.boards_of(visit)]
     with event_store.reading(site.engine) as db:

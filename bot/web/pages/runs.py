@@ -172,7 +172,7 @@ class RunPage:
         return {
             "run": run,
             "offers": _offers(rows),
-            "state": state_word(run.ending or run.state),
+            "state": state_word(run.status),
             "segments": run_parts.bar(spans, run, card, pull, now),
             "waits": sentence(plain(waits, MAX_LINE)) if waits else "",
             "detail": sentence(plain(run.detail, MAX_LINE)) if run.detail and run.alive else "",

@@ -152,7 +152,7 @@ def _failure(given: PanelInput) -> PanelView:
     failed = [check for check in newest_results(rows.checks) if check.exit_code or not check.believed]
     tests = [name for check in failed for name in failing_tests.list_failing_tests(check.tail)]
     return PanelView(
-        title=f"Run {run.run_id} {state_word(run.ending or run.state)}{f': {why}' if why else ''}",
+        title=f"Run {run.run_id} {state_word(run.status)}{f': {why}' if why else ''}",
         tone="bad",
         text=NONE if plain(run.detail, 200) in given.because else markdown.render(run.detail),
         tests=tests or [plain(check.command) for check in failed],

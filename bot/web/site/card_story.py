@@ -97,7 +97,7 @@ def _sum_up(run: RunRow | None) -> str:
     )
     sums = [count(number, noun) for number, noun in numbers if number]
     took = brief(timedelta(seconds=run.active_s)) if run.active_s else ""
-    state = state_word(run.ending or run.state)
+    state = state_word(run.status)
     parts = (
         state,
         kind_of_run(run.attempt, run.kind),
