@@ -73,7 +73,7 @@ def test_each_action_of_the_pages_is_pressed(page: Page, town: Watched) -> None:
         assert len(set(tops_of_columns(page))) == 1
         press(page, "Stop all runs", "stop-all")
         press(page, "Resume the board", "resume")
-        page.get_by_role("link", name="Its policy").click()
+        page.get_by_role("link", name="Policy", exact=True).click()
         page.get_by_label("Or paste a policy file").fill("version: 2")
         page.get_by_role("button", name="Compare", exact=True).click()
         expect(page.get_by_text("This file would be rejected")).to_be_visible()

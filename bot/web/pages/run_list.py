@@ -49,6 +49,11 @@ class RunFilterForm:
         return any(self.chosen.values())
 
     @property
+    def narrows_names(self) -> bool:
+        """Whether a filter by a name is given: those are folded."""
+        return any(self.chosen[name] for name in self.offered)
+
+    @property
     def query(self) -> str:
         """The filter as an address has it, with its question mark; empty for none."""
         given = {name: text for name, text in self.chosen.items() if text}
