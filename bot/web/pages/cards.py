@@ -167,6 +167,7 @@ def _page(site: Site, visit: SignIn, card: CardRow) -> Response:
         zoom=zoom,
         zooms=zooms,
         before=_before(),
+        document=f"/cards/{quote(card.repository or '')}/{card.number}.md",
         path=path_of(card.repository, card.number, card.card_id),
         more=_further(commands, panel),
         visit=visit,
