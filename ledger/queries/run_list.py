@@ -94,7 +94,7 @@ def count_runs(db: Connection, scopes: Sequence[CardScope], wanted: RunFilter = 
     return int(db.scalar(_narrow(select(func.count()), scopes, wanted)) or 0)
 
 
-def choices(db: Connection, scopes: Sequence[CardScope]) -> RunChoices:
+def run_choices(db: Connection, scopes: Sequence[CardScope]) -> RunChoices:
     """Return the repositories, people, agents and reasons of all runs in sight."""
     named = (runs.c.repository, cards.c.repository, runs.c.by, runs.c.agent, runs.c.reason)
     found = list(db.execute(_narrow(select(*named), scopes, ALL).distinct()))

@@ -14,7 +14,7 @@ Key = tuple[str, ...]
 _PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9_./@+-]*(?: [A-Za-z0-9_./@+-]+)*")  # needs no quotes, also in braces
 
 
-def edit(text: str, changes: Mapping[Key, object]) -> str:
+def change_text(text: str, changes: Mapping[Key, object]) -> str:
     """Return the file with each setting at its path set; a part that is missing is made.
 
     Raises PolicyError for a file that cannot be read, or whose form this cannot keep.
@@ -55,8 +55,8 @@ def _pair(node: MappingNode, name: str) -> tuple[Node, Node] | None:
 def _replace(text: str, name: Node, value: Node, written: str) -> str:
     """Return the text with another value behind the name; a comment between them comes after it."""
     colon = name.end_mark.index
-    comment = re.search(r"[ \t]*#[^\n]*", text[colon : value.start_mark.index])
-    return f"{text[:colon]}: {written}{comment[0] if comment else ''}{text[_end(text, value) :]}"
+    comment = re.search(r"#[^\n]*", text[colon : value.start_mark.index])
+    return f"{text[:colon]}: {written}{f'  {comment[0]}' if comment else ''}{text[_end(text, value) :]}"
 
 
 def _end(text: str, node: Node) -> int:

@@ -108,7 +108,7 @@ def test_the_pages_work_without_scripts(browser: Browser, town: Watched) -> None
         page.get_by_role("link", name=run_id).click()
         press(page, "8081", "answer")
         press(page, "Cancel", "cancel")
-        expect(page.locator("#now .state")).to_have_text("cancelled")
+        expect(page.locator("#state .state")).to_have_text("cancelled")
     assert given(town) == [("answer", "2"), ("cancel", "")]
 
 

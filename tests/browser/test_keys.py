@@ -21,7 +21,7 @@ def answered(page: Page, left: int) -> None:
     """See that one more is done, and how many wait still."""
     expect(page.locator(".answer")).to_contain_text("gave /cardinal")
     expect(page).to_have_title(f"({left}) Inbox · Cardinal" if left else "Inbox · Cardinal")
-    expect(page.locator(".side [data-nav='/'] b")).to_have_text(str(left or ""))
+    expect(page.locator(".side [data-nav='/'] small")).to_have_text(str(left or ""))
 
 
 def test_three_waiting_questions_are_answered_from_the_inbox_by_keys_within_half_a_minute(

@@ -75,7 +75,7 @@ def test_two_people_answer_a_question(page: Page, colleague: Page, town: Watched
         beaten = f"{answer.by} answered that question first, with “{answer.text}”"
         assert f"{beaten}, so your answer changed nothing." in told[other(answer.by)]
         town.happens(RunEnded(run_id, Ending.CANCELLED, "", "", "queued"))
-        assert_shown("cancelled", *(it.locator("#now .state") for it in pages))
+        assert_shown("cancelled", *(it.locator("#state .state") for it in pages))
         seen = [it.locator("#now, #work, #lines").all_inner_texts() for it in pages]
         assert seen[0] == seen[1]
         assert f"{answer.by}: {answer.text}" in seen[0][1]
@@ -85,7 +85,6 @@ def test_two_people_approve_a_plan(page: Page, colleague: Page, town: Watched) -
     item = planned(Pages(town.cardinal, town.app))
     run_id = town.cardinal.run_of(item).run_id
     with open_to_both(town, (page, "/"), (colleague, page_of(Pages(town.cardinal, town.app), item))):
-        page.locator("summary", has_text="Act").click()
         told = press(*(it.get_by_role("button", name="Approve") for it in (page, colleague)))
         (approved,) = town.cardinal.events(PlanApproved)
         assert "already" not in told[approved.by]
@@ -110,7 +109,7 @@ def test_one_approves_a_plan_whose_card_the_other_drags_away(
         assert ("alice cancelled r1 first" in told["bob"]) == (not approved)
         assert "first" not in told["alice"]
         cardinal.catch_up()
-        assert_shown("cancelled", colleague.locator("#now .state"))
+        assert_shown("cancelled", colleague.locator("#state .state"))
         expect(page.locator(".crumb")).to_contain_text("Tasks")
         assert page.evaluate("window.loaded") == "once"
         assert (cardinal.column(item), cardinal.run_of(item).ending) == ("Tasks", Ending.CANCELLED)

@@ -27,7 +27,7 @@ _CLOSING = re.compile(
     r"\b((?:close[sd]?|fix(?:e[sd])?|resolve[sd]?)\b:?\s+)(?=\S{0,200}(?:#|GH-|/issues/|/pull/)\d)",
     re.IGNORECASE,
 )
-_HEADING = re.compile(r"(#)(?=#*(?:\s|$))", re.MULTILINE)
+_HEADING = re.compile(r"(?<!#)#+(?=\s|$)", re.MULTILINE)
 _UNDERLINE = re.compile(r"^([ \t>]*[-=])(?=[-=]*[ \t]*$)", re.MULTILINE)
 _LINK = re.compile(r"\](?=[(:\[])")
 # Source: github.github.com/gfm/#autolinks-extension- and GitHub's own references.
@@ -54,7 +54,7 @@ def escape_mentions(text: str) -> str:
 
 def make_inert(text: str) -> str:
     """Return what `quote` or `line` made without headings, links and references; it reads the same."""
-    text = _HEADING.sub(r"\1" + APART, text)
+    text = _HEADING.sub(lambda found: f"#{APART}" * len(found[0]), text)
     text = _UNDERLINE.sub(r"\1" + APART, text)
     text = _LINK.sub("]" + APART, text)
     return _BARE_LINK.sub(r"\1" + APART, text)

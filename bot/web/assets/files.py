@@ -43,7 +43,7 @@ def files() -> Mapping[str, bytes]:
 
 
 @cache
-def address(name: str) -> str:
+def asset_address(name: str) -> str:
     """Return the address of a file, which changes with its content: a browser asks once for each."""
     return f"{PATH}{hashlib.sha256(files()[name]).hexdigest()[:12]}/{name}"
 
@@ -52,10 +52,10 @@ def assets() -> Blueprint:
     """Return the blueprint with the files, which are for everybody."""
     blueprint = Blueprint("assets", __name__)
     for name in files():
-        for path in (address(name), *(("/favicon.ico",) if name == "favicon.svg" else ())):
+        for path in (asset_address(name), *(("/favicon.ico",) if name == "favicon.svg" else ())):
             blueprint.get(path, endpoint=path.replace(".", "-"))(partial(_send, name))
     # Rows are made outside of requests, too, where only globals are seen.
-    blueprint.record_once(lambda setup: setup.app.jinja_env.globals.update(asset=address))
+    blueprint.record_once(lambda setup: setup.app.jinja_env.globals.update(asset=asset_address))
     return blueprint
 
 

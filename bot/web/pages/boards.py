@@ -59,7 +59,7 @@ class ColumnView:
 
 
 @dataclass(frozen=True, slots=True)
-class LaneView:
+class BoardLane:
     """A part of the board: its name, empty for all of it, and the cards of each column."""
 
     name: str
@@ -240,7 +240,7 @@ def _lanes(
     shown: Sequence[ColumnCards],
     made: Mapping[CardId, Markup],
     progress: Mapping[RunId, RunProgress],
-) -> Iterator[LaneView]:
+) -> Iterator[BoardLane]:
     """Return the parts of the board, the largest first; the rest of very many stands in the last one."""
 
     def name_of(card: ListedCard) -> str:
@@ -261,7 +261,7 @@ def _lanes(
             (part.name, tuple(made[it.card_id] for it in part.cards if _stands_in(name_of(it), name, kept)))
             for part in shown
         )
-        yield LaneView(plain(name), tuple(columns))
+        yield BoardLane(plain(name), tuple(columns))
 
 
 def _stands_in(own: str, lane: str, kept: Sequence[str]) -> bool:

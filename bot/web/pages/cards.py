@@ -14,9 +14,10 @@ from bot.state import policies, served_boards, snapshots
 from bot.state.card_filters import FilterError
 from bot.web.acting import offered, on_github
 from bot.web.acting.offered import FormView
-from bot.web.site import card_work, following, markdown, parameters
-from bot.web.site.card_panel import PanelInput, PanelView, panel_of
-from bot.web.site.card_story import LineView, newest_lines, tell
+from bot.web.card import work as card_work
+from bot.web.card.panel import PanelInput, PanelView, panel_of
+from bot.web.card.story import LineView, newest_lines, tell
+from bot.web.site import following, markdown, parameters
 from bot.web.site.layout import Site
 from bot.web.site.lists import fit_rows
 from bot.web.site.times import stamp, when

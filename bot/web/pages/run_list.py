@@ -109,7 +109,7 @@ def _read(site: Site, visit: SignIn, limit: int) -> tuple[RunFilterForm, tuple[L
     scopes = [board.scope for board in site.boards_of(visit)]
     chosen = {name: request.args.get(name, "").strip()[:200] for name in run_filters.FIELDS}
     with event_store.reading(site.engine) as db:
-        known = run_list.choices(db, scopes)
+        known = run_list.run_choices(db, scopes)
         try:
             wanted = run_filters.read(chosen, known, site.clock())
         except FilterError as error:

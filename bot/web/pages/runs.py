@@ -30,7 +30,7 @@ from ledger.queries.run_spans import RunSpan, RunStory, chapter_of
 from ledger.queue.sign_ins import SignIn
 from ledger.rows.cards import CardRow
 from ledger.rows.runs import RunRow
-from ledger.states import Ending, RunState
+from ledger.states import Ending, RunState, RunStatus
 from ledger.views import cards, runs
 from rules.chatops.offers import Urgency
 from rules.explain import why
@@ -172,7 +172,7 @@ class RunPage:
         return {
             "run": run,
             "offers": _offers(rows),
-            "state": state_word(run.status),
+            "state": state_word(run.state if run.status is RunStatus.WORKING else run.status),
             "segments": run_parts.bar(spans, run, card, pull, now),
             "waits": sentence(plain(waits, MAX_LINE)) if waits else "",
             "detail": sentence(plain(run.detail, MAX_LINE)) if run.detail and run.alive else "",

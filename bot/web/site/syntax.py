@@ -43,6 +43,7 @@ LEXERS = {
     "yaml": "yml yaml",
 }
 _BY_ENDING = {ending: name for name, endings in LEXERS.items() for ending in endings.split()}
+_NOT_ENDING, MAX_ENDING = re.compile(r"[^a-z0-9]"), 20
 _CLASSES = (
     (Comment, "tc"),
     (String, "ts"),
@@ -52,7 +53,6 @@ _CLASSES = (
     (Name.Class, "tf"),
     (Name.Tag, "tk"),
 )
-_ENDING = re.compile(r"[a-z0-9]+\Z")
 
 
 class Colours:
@@ -63,8 +63,7 @@ class Colours:
 
     def of_lines(self, path: str, lines: Sequence[str]) -> list[Markup]:
         """Return the lines as HTML; without colours for an unknown kind of file, or once time is over."""
-        ending = _ENDING.search(path.lower())
-        name = _BY_ENDING.get(ending[0]) if ending else None
+        name = _BY_ENDING.get(_NOT_ENDING.split(path.lower()[-MAX_ENDING:])[-1])
         if name is None:
             return [escape(line) for line in lines]
         made = list[Markup]()

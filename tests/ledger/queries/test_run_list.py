@@ -123,12 +123,12 @@ def test_every_run_has_the_one_status_by_which_it_is_found(db: Connection) -> No
 
 def test_a_run_is_listed_for_who_may_read_its_work_and_its_issue(db: Connection) -> None:
     assert (names(db, scope=SHOP), run_list.count_runs(db, [SHOP])) == ("85321", 5)
-    offered = run_list.choices(db, [SHOP])
+    offered = run_list.run_choices(db, [SHOP])
     assert (offered.repositories, offered.reasons) == (("acme/shop",), ("validation",))
     assert not {"eve", "acme/secret", "stopped"} & {*offered.repositories, *offered.people, *offered.reasons}
-    everything = run_list.choices(db, [EVERYTHING])
+    everything = run_list.run_choices(db, [EVERYTHING])
     assert {"eve", "Bob", "bob"} <= {*everything.people}
-    assert run_list.choices(db, []) == run_list.RunChoices()
+    assert run_list.run_choices(db, []) == run_list.RunChoices()
     assert run_list.newest(db, [], limit=9) == ()
 
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rules.errors import PolicyError
-from rules.policy.edit import edit
+from rules.policy.edit import change_text
 from rules.policy.model import DEFAULT_TEXT, parse
 from rules.policy.yaml_reader import read
 
@@ -26,7 +26,7 @@ board:
                 Test it.
             tools:
                 network:  # one
-                - pypi.org
+                - b.example.org
                 # two
         Done: {archetype: terminal,}
 repository:
@@ -41,7 +41,7 @@ def changed_lines(before: str, after: str) -> list[str]:
 
 
 def test_a_value_is_replaced_and_its_comment_stays() -> None:
-    after = edit(TEXT, {(*DOING, "budget_usd"): 3.5})
+    after = change_text(TEXT, {(*DOING, "budget_usd"): 3.5})
     assert changed_lines(TEXT, after) == [
         "-            budget_usd: 2.00  # dollars",
         "+            budget_usd: 3.5  # dollars",
@@ -59,11 +59,11 @@ def test_a_value_is_replaced_and_its_comment_stays() -> None:
     ],
 )
 def test_a_missing_setting_is_one_more_line(key: tuple[str, ...], value: object, added: str) -> None:
-    assert changed_lines(TEXT, edit(TEXT, {key: value})) == [f"+{added}"]
+    assert changed_lines(TEXT, change_text(TEXT, {key: value})) == [f"+{added}"]
 
 
 def test_settings_in_braces_stay_in_them() -> None:
-    after = edit(
+    after = change_text(
         TEXT, {("board", "columns", "Tasks", "model"): "a", ("board", "columns", "Done", "model"): "b"}
     )
     assert "        Tasks: {archetype: inbox, model: a}   # ideas\n" in after
@@ -71,7 +71,7 @@ def test_settings_in_braces_stay_in_them() -> None:
 
 
 def test_texts_of_several_lines_and_lists_are_replaced_whole() -> None:
-    after = edit(
+    after = change_text(
         TEXT, {(*DOING, "instructions"): "One.\nTwo.\n", (*DOING, "tools", "network"): ["a.org", "b.org"]}
     )
     column = read(after).tree["board"]["columns"]["In Progress"]
@@ -82,7 +82,7 @@ def test_texts_of_several_lines_and_lists_are_replaced_whole() -> None:
 @pytest.mark.parametrize("text", ["version: 1\nboard: none\n", "version: [\n", "- 1\n", ""])
 def test_what_has_no_such_place_is_refused(text: str) -> None:
     with pytest.raises(PolicyError):
-        edit(text, {("board", "columns", "X", "model"): "a"})
+        change_text(text, {("board", "columns", "X", "model"): "a"})
 
 
 @given(
@@ -98,14 +98,14 @@ def test_what_has_no_such_place_is_refused(text: str) -> None:
     name=st.sampled_from(["model", "budget_usd", "instructions", "validation", "tools"]),
 )
 def test_any_value_is_read_back_as_it_was_given(value: object, place: tuple[str, ...], name: str) -> None:
-    tree = read(edit(TEXT, {(*place, name): value})).tree
+    tree = read(change_text(TEXT, {(*place, name): value})).tree
     for part in (*place, name):
         tree = tree[part]
     assert tree == value
 
 
 def test_the_built_in_board_can_be_the_start() -> None:
-    after = edit(DEFAULT_TEXT, {(*DOING, "budget_usd"): 5.0})
+    after = change_text(DEFAULT_TEXT, {(*DOING, "budget_usd"): 5.0})
     column = parse(after, home="acme/board").column("In Progress")
     assert column is not None
     assert column.budget_usd == 5.0

@@ -41,7 +41,7 @@ def test_every_file_of_the_documentation_that_cardinal_takes_is_right(schema: Dr
     "more",
     [
         ", tools: {network: none}",
-        ", tools: {network: [pypi.org]}",
+        ", tools: {network: [b.example.org]}",
         ", on_success: stay",
         ", on_success: {move: Review}",
         ", agents: [codex], retry: {with: codex}",

@@ -11,9 +11,9 @@ _PATTERNS = tuple(
     for pattern in (
         r"^(?:FAILED|ERROR) (\S+::\S+)",
         r"^(?:FAIL|ERROR): (test\w* \(\S+?\))",
-        r"^\s*--- FAIL: (\S+)",
+        r"^[ \t]*--- FAIL: (\S+)",
         r"^test (\S+) \.\.\. FAILED$",
-        r"^\s*● (.+ › .+)$",
+        r"^[ \t]*● (.+ › .+)$",
         r"^not ok \d+ (?:- )?(.+)$",
     )
 )

@@ -14,8 +14,8 @@ from bot.runspec import builder
 from bot.runspec.store_mark import mark_store
 from bot.state import patches
 from bot.state.patches import KeptPatch
+from bot.web.card.panel import newest_results
 from bot.web.site import markdown
-from bot.web.site.card_panel import newest_results
 from bot.web.site.diff import parse_patch
 from bot.web.site.layout import Site
 from bot.web.site.lists import fit_rows

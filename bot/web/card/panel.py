@@ -8,7 +8,8 @@ from markupsafe import Markup
 from bot.render.run.reasons import REASONS
 from bot.web.acting.offered import FormView
 from bot.web.acting.on_github import REVIEWS, GithubAct
-from bot.web.site import failing_tests, markdown
+from bot.web.card.failing_tests import list_failing_tests
+from bot.web.site import markdown
 from ledger.queries.run_rows import RunRows
 from ledger.rows.messages import MessageRow
 from ledger.rows.runs import RunRow
@@ -150,7 +151,7 @@ def _failure(given: PanelInput) -> PanelView:
         return PanelView("Failed", "bad", forms=_commands(given, *DECIDED))
     why = REASONS.get(run.reason, "")
     failed = [check for check in newest_results(rows.checks) if check.exit_code or not check.believed]
-    tests = [name for check in failed for name in failing_tests.list_failing_tests(check.tail)]
+    tests = [name for check in failed for name in list_failing_tests(check.tail)]
     return PanelView(
         title=f"Run {run.run_id} {state_word(run.status)}{f': {why}' if why else ''}",
         tone="bad",

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bot.web.site.failing_tests import MAX_NAME, MAX_NAMES, list_failing_tests
+from bot.web.card.failing_tests import MAX_NAME, MAX_NAMES, list_failing_tests
 
 
 @pytest.mark.parametrize(
