@@ -73,7 +73,7 @@ class SettingField:
 
 
 @dataclass(frozen=True, slots=True)
-class Draft:
+class PolicyDraft:
     """The file that a form makes, and what it would do; `problems` by the field, "" for those of none."""
 
     text: str = ""
@@ -110,7 +110,7 @@ def _answer(site: Site, visit: SignIn, board: VisibleBoard) -> Response:
     wanted = request.args.get("column", names[0] if names else "")
     if wanted not in names:
         return site.nothing(visit)
-    column, draft = policy.board.columns[wanted], Draft()
+    column, draft = policy.board.columns[wanted], PolicyDraft()
     given = {name: value.replace("\r\n", "\n").strip() for name, value in request.form.items()}
     if request.method == "POST":
         draft = _draft(text, policy, wanted, given=given, home=served.home_repository, cards=cards)
@@ -146,7 +146,7 @@ def _draft(
     given: Mapping[str, str],
     home: str,
     cards: Mapping[str | None, int],
-) -> Draft:
+) -> PolicyDraft:
     """Return the file with the form's changes of the column."""
     current = policy.board.columns[column]
     changes: dict[Key, object] = {}
@@ -160,13 +160,13 @@ def _draft(
         key = ("board", "columns", column, *name.split("."))
         changes.update({key: value} if value is not None else {key[:4]: EMPTIED.get(key[3])})
     if not changes:
-        return Draft(problems={"": (NOTHING,)})
+        return PolicyDraft(problems={"": (NOTHING,)})
     try:
         changed = edit(text, changes)
         after = parse(changed, home=home, installed=list_installed())
     except PolicyError as error:
-        return Draft(problems=_by_field(policy_lines(error.problems), column))
-    return Draft(changed, changes=compare_policies(policy, after, cards))
+        return PolicyDraft(problems=_by_field(policy_lines(error.problems), column))
+    return PolicyDraft(changed, changes=compare_policies(policy, after, cards))
 
 
 def _by_field(problems: Iterable[str], column: str) -> Mapping[str, tuple[str, ...]]:
