@@ -84,7 +84,7 @@ def editor(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Editor]:
     program = Path(peer).parents[2] / PROGRAM
     folder = tmp_path_factory.mktemp("clone")
     (folder / schema.FILE).write_text(schema.schema_text(), encoding="utf-8")
-    bounded = ["timeout", str(ANSWER_S), node, program, "--stdio"]
+    bounded = ["timeout", str(ANSWER_S), node, str(program), "--stdio"]
     with subprocess.Popen(bounded, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         try:
             yield Editor(process, folder)
