@@ -1,6 +1,6 @@
 """`cardinal policy`: check or proposal of a policy file; list of built-in profiles."""
 
-import json
+import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from zoneinfo import ZoneInfo
@@ -10,6 +10,7 @@ import click
 from bot.admin.clone import own_git
 from bot.admin.clone import proposal as proposals
 from bot.admin.trial import trial
+from bot.cli import CliError
 from bot.cli._described import CommandGroup
 from bot.cli._show import clean, clone_option, json_option, show, text_block
 from bot.render import missing_checks
@@ -18,15 +19,15 @@ from bot.repo_config import profiles as profile_files
 from bot.repo_config.skill_sources import Shelf, folder_shelf
 from bot.state import policy_names
 from bot.system.clock import utc_now
+from bot.system.env_file import PREFIX
 from ledger.parts import charter
 from rules.errors import PersonaError, PolicyError
-from rules.policy import locations
+from rules.policy import locations, schema
 from rules.policy.markdown.persona import MAX_BYTES as PERSONA_BYTES
 from rules.policy.markdown.persona import parse_persona
 from rules.policy.messages import cap
 from rules.policy.model import Policy, parse
 from rules.policy.schedule import coming
-from rules.policy.schema import policy_schema
 from rules.policy.stages import is_persona
 from rules.registry import PROFILES, BuiltInProfile
 from rules.runs.skills import REPOSITORY
@@ -35,6 +36,7 @@ FETCHES = (
     "Put what `setup` fetches into the agents' image, or list the hosts in a column of the board:"
     " `tools: {network: [HOST]}`"
 )
+COMPLETES = "For completion in your editor, save the file and run `cardinal policy schema --write`"
 SUFFIX = ".md"
 COMING = 3  # times of a schedule that are shown
 MAX_BYTES = 1_000_000  # the rules' own cap is lower; this one keeps a wrong file out of memory
@@ -90,7 +92,8 @@ def print_proposal(folder: Path) -> None:
     if not own_git.commit_of(folder, "HEAD"):
         raise own_git.CloneError(f"{folder} has no commits: go to your clone and commit first")
     proposal = proposals.propose_checks(folder, "HEAD")
-    click.echo(proposal.text(), nl=False)
+    where = _schema_for(folder)
+    click.echo(schema.name_schema(proposal.text(), where) if where else proposal.text(), nl=False)
     click.echo(
         f"taken from: {', '.join(map(clean, proposal.because)) or 'nothing: no checks known'}", err=True
     )
@@ -98,17 +101,59 @@ def print_proposal(folder: Path) -> None:
         click.echo(FETCHES, err=True)
     for sentence in proposals.lacking_programs(proposal, image=""):
         click.echo(clean(sentence), err=True)
+    if not where:
+        click.echo(COMPLETES, err=True)
 
 
 @command.command("schema")
-def print_schema() -> None:
+@click.option(
+    "--write", is_flag=True, help="Write it beside the policy file, whose first line then names it."
+)
+def print_schema(write: bool) -> None:
     """Print the policy file's JSON Schema, by which editors complete and check it.
+
+    With --write, it becomes the file cardinal.schema.json beside .github/cardinal.yml, or beside the policy
+    of `cardinal try` in a clone without one. Do that again after an upgrade of Cardinal.
 
     \b
     Example:
-      cardinal policy schema > .github/cardinal.schema.json
+      cardinal policy schema --write
     """
-    click.echo(json.dumps(policy_schema(), indent=2))
+    if not write:
+        click.echo(schema.schema_text(), nl=False)
+        return
+    policy = Path(default_file())
+    beside = policy.parent / schema.FILE
+    for file in (policy.parent, policy, beside):
+        if file.is_symlink():
+            raise CliError(f"{file} is a link: nothing was written. Replace it by what it leads to, first")
+    policy.parent.mkdir(exist_ok=True)
+    beside.write_text(schema.schema_text(), encoding="utf-8")
+    click.echo(f"wrote {beside}")
+    if policy.exists():
+        _name_schema(policy)
+
+
+def _name_schema(policy: Path) -> None:
+    """Give the file its first line, unless it has one; the rest stays to the byte."""
+    try:
+        before = policy.read_bytes().decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise CliError(f"{policy} is not UTF-8: save it as UTF-8, then try again") from error
+    after = schema.name_schema(before, schema.FILE)
+    if after != before:
+        policy.write_bytes(after.encode())
+        click.echo(f"{policy} names it in its first line")
+
+
+def _schema_for(folder: Path) -> str:
+    """Return where editors find the schema of the clone's policy: only what is there; empty for nowhere."""
+    url = os.environ.get(f"{PREFIX}PUBLIC_URL", "").rstrip("/")
+    if url:
+        return f"{url}{schema.ADDRESS}"
+    top = own_git.git_output(folder, "rev-parse", "--show-toplevel").removesuffix("\n")
+    beside = Path(top, locations.PATH).parent / schema.FILE
+    return schema.FILE if beside.is_file() else ""
 
 
 @command.command("profiles")

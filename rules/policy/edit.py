@@ -8,9 +8,12 @@ import yaml
 from yaml.nodes import CollectionNode, MappingNode, Node, ScalarNode
 
 from rules.errors import PolicyError
-from rules.policy.yaml_reader import read
+from rules.policy.model import DEFAULT_TEXT
+from rules.policy.yaml_reader import MAX_BYTES, read
 
 Key = tuple[str, ...]
+FORM = "the file's form cannot be kept: edit it by hand"
+TOO_LARGE = f"with this change the file is larger than {MAX_BYTES // 1024} KiB: shorten it by hand first"
 _PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9_./@+-]*(?: [A-Za-z0-9_./@+-]+)*")  # needs no quotes, also in braces
 
 
@@ -21,11 +24,45 @@ def change_text(text: str, changes: Mapping[Key, object]) -> str:
     """
     expected = read(text).tree
     for key, value in changes.items():
-        text = _set(text, key, value)
+        try:
+            text = _set(text, key, value)
+        except yaml.YAMLError as error:  # an earlier change did not fit the file's form
+            raise PolicyError((FORM,)) from error
         _put(expected, key, value)
-    if read(text).tree != expected:
-        raise PolicyError(("the file's form cannot be kept: edit it by hand",))
+    return _checked(text, expected)
+
+
+def write_board(text: str) -> str:
+    """Return the file with the built-in board at its end, where it has none: one column of it is no board.
+
+    Raises PolicyError as `edit` does.
+    """
+    tree = read(text).tree
+    if "board" in tree:
+        return text
+    newline = _newline(text)
+    board = DEFAULT_TEXT.partition("\n")[2].replace("\n", newline)
+    before = text if text.endswith(("\n", "\r")) else text + newline
+    return _checked(before + board, {**tree, "board": read(DEFAULT_TEXT).tree["board"]})
+
+
+def _checked(text: str, expected: dict[str, Any]) -> str:
+    """Return the text if it is read as expected."""
+    if len(text.encode()) > MAX_BYTES:
+        raise PolicyError((TOO_LARGE,))
+    try:
+        found = read(text).tree
+    except PolicyError as error:  # the file was right: it is the change that does not fit its form
+        raise PolicyError((FORM,)) from error
+    if found != expected:
+        raise PolicyError((FORM,))
     return text
+
+
+def _newline(text: str) -> str:
+    """Return how the file's first line ends."""
+    found = re.search(r"\r\n?|\n", text)
+    return found[0] if found else "\n"
 
 
 def _put(tree: dict[str, Any], key: Key, value: object) -> None:
@@ -75,14 +112,16 @@ def _nested(key: Key, value: object) -> object:
 
 
 def _insert(text: str, node: MappingNode, name: str, value: str) -> str:
-    """Return the text with one more pair: at the end of `{…}`, else before the first line of the mapping."""
+    """Return the text with one more pair: the last one in `{…}`, else before the mapping's first line."""
+    pair = f"{_flow(name)}: {value}"
+    if node.flow_style and node.value:
+        end = _end(text, node.value[-1][1])
+        return f"{text[:end]}, {pair}{text[end:]}"
     if node.flow_style:
-        end = node.end_mark.index - 1
-        before = text[:end].rstrip()
-        comma = "" if before.endswith(("{", ",")) else ","
-        return f"{before}{comma}{'' if before.endswith('{') else ' '}{_flow(name)}: {value}{text[end:]}"
+        begin = node.start_mark.index + 1
+        return f"{text[:begin]}{pair}{text[begin:]}"
     first = node.value[0][0].start_mark
-    return f"{text[: first.index]}{_flow(name)}: {value}\n{' ' * first.column}{text[first.index :]}"
+    return f"{text[: first.index]}{pair}{_newline(text)}{' ' * first.column}{text[first.index :]}"
 
 
 def _flow(value: object) -> str:

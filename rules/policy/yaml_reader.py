@@ -58,7 +58,7 @@ class Written:
 def read(text: str, *, first: str = "version: 1") -> Written:
     """Return the file's tree with its lines; PolicyError with the hint `first` when it is no mapping."""
     if len(text.encode("utf-8", "surrogatepass")) > MAX_BYTES:
-        raise PolicyError((f"the file is larger than {MAX_BYTES // 1024} KiB",))
+        raise PolicyError((f"the file is larger than {MAX_BYTES // 1024} KiB: shorten it",))
     loader = None
     try:
         loader = _StrictLoader(text)
@@ -80,6 +80,8 @@ def read(text: str, *, first: str = "version: 1") -> Written:
 def _sentence(error: yaml.MarkedYAMLError) -> str:
     mark = error.problem_mark or error.context_mark
     where = f"line {mark.line + 1}: " if mark else ""
+    if mark and (mark.buffer or "")[mark.pointer : mark.pointer + 1] == "\t":
+        return f"{where}a tab is here: write spaces"
     return f"{where}{plain(error.problem or error.context or 'not YAML', 160)}"
 
 

@@ -18,6 +18,7 @@ from bot.admin.clone.own_git import CloneError
 from bot.admin.trial import trial
 from ledger.lifecycle import backup, transfer
 from ledger.lifecycle.open import open_ledger
+from rules.policy import schema
 from runner.exec.launch import die_with_parent
 
 LEDGER, MANIFEST, FRESH = "ledger.db", "manifest.json", ".cardinal.import"
@@ -97,6 +98,7 @@ def unpack_board(file: Path, folder: Path) -> trial.Trial:
                 raise CloneError(f"{place.folder} is not empty: delete it first, or use another clone")
             with scratch(place.top / FRESH) as fresh:
                 (fresh / trial.GITIGNORE).write_text("*\n")
+                (fresh / schema.FILE).write_text(schema.schema_text(), encoding="utf-8")
                 _unpack(archive, sums, fresh)
                 _build(fresh, answers, place)
                 fresh.rename(place.folder)

@@ -13,6 +13,7 @@ from pathlib import Path
 from bot.admin.clone.own_git import NO_REPOSITORY, CloneError, commit_of, git, git_output, personal_settings
 from bot.state.policy_names import list_installed
 from bot.system.program import TRIAL
+from rules.policy import schema
 from rules.policy.locations import PATH
 from rules.policy.model import Policy, parse
 from rules.policy.projects.proposal import Proposal
@@ -201,7 +202,8 @@ def write(
     text = _POLICY_TEXT.replace("AGENT", agent).replace("MODEL", model).replace("SMALL", small)
     if checks is not None:
         text += _CHECKS + checks_text(checks, offline=offline)
-    (place.folder / POLICY).write_text(text)
+    (place.folder / schema.FILE).write_text(schema.schema_text(), encoding="utf-8")
+    (place.folder / POLICY).write_text(schema.name_schema(text, schema.FILE))
     name = re.sub(r"[^A-Za-z0-9._-]+", "-", place.top.name).strip("-.")[:80] or "repository"
     person, email = _identity(place.top, environ)
     answers = {

@@ -25,7 +25,7 @@ from ledger.queue.sign_ins import SignIn
 from ledger.views import policies as rows
 from rules.card.column_actions import consequence, find_changed_columns
 from rules.errors import PolicyError
-from rules.policy import locations
+from rules.policy import locations, schema
 from rules.policy.locations import PATH
 from rules.policy.model import Policy, parse
 from rules.policy.settings import MAX_TEXT, find_changed_settings, settings_of, settings_of_no_column
@@ -85,6 +85,8 @@ def mount(site: Site) -> None:
     pace = RequestLimiter(site.clock, each=PREVIEWS_A_MINUTE, of_all=PREVIEWS_AN_HOUR)
     room = BoundedSemaphore(READS_AT_ONCE)
 
+    site.blueprint.get(schema.ADDRESS)(show_schema)
+
     @site.blueprint.route("/policy/<owner>/<int:number>", methods=["GET", "POST"])
     def policy(owner: str, number: int) -> Response:
         visit = site.visit()
@@ -116,6 +118,11 @@ def mount(site: Site) -> None:
                 if reads:
                     room.release()
         return make_response(_page(site, visit, mine, other))
+
+
+def show_schema() -> Response:
+    """Give editors the schema of policy files: they cannot sign in, and it says nothing of any board."""
+    return Response(schema.schema_text(), mimetype="application/schema+json")
 
 
 def _page(site: Site, visit: SignIn, board: VisibleBoard, other: OtherPolicy | None) -> str:

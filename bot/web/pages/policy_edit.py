@@ -1,4 +1,4 @@
-"""A form for each column of a board's policy: what it would do is said first, then it is a pull request."""
+"""Forms for the columns and limits of a board's policy: what a change would do, then a pull request."""
 
 import types
 from collections.abc import Iterable, Iterator, Mapping
@@ -24,8 +24,9 @@ from ledger.queue.sign_ins import SignIn
 from ledger.views import policies as rows
 from rules.card.column_actions import consequence
 from rules.errors import PolicyError
+from rules.policy import schema
 from rules.policy.column import ColumnPolicy
-from rules.policy.edit import Key, change_text
+from rules.policy.edit import Key, change_text, write_board
 from rules.policy.locations import PATH
 from rules.policy.model import DEFAULT_TEXT, Policy, parse
 from rules.policy.network import FULL
@@ -37,7 +38,7 @@ MAX_BYTES = 64 * 1024
 A_MINUTE, AN_HOUR = 20, 300
 NO_RIGHT = "Only people who may write to {home} can propose a change of its policy."
 NO_CHANGES = ChangesView()
-TITLE = "Change the column {column} of the board's policy"
+TITLE = "Change {what} of the board's policy"
 BODY = "`{login}` proposes this on Cardinal's policy page. The check `cardinal/policy` says what it would do."
 NOTHING = "Nothing differs from the policy in force: change a setting first."
 # What each kind of column is set by, in this order; all that a column of that kind may have can be typed.
@@ -46,6 +47,12 @@ FIELDS: Mapping[str, tuple[str, ...]] = {
     "execution": (*_WORK, "usd_per_day", "plan_approval", "tools.network", "reviewers", "on_success.move"),
     "planning": ("agent", "model", "instructions"),
 }
+WHOLE = (
+    "board.limits.runs",
+    "board.limits.runs_per_repository",
+    "board.limits.usd_per_day",
+    "repository.profile",
+)  # of a policy, not of one column
 NETWORKS = {"none": [], "full": ["*"]}  # words for lists of hosts
 EMPTIED = {"on_success": "stay"}  # what is written where nothing is wanted any more
 LABELS = {
@@ -56,6 +63,10 @@ LABELS = {
     "plan_approval": "Approval of the plan",
     "tools.network": "Network",
     "on_success.move": "After success, move to",
+    "board.limits.runs": "Runs at once",
+    "board.limits.runs_per_repository": "Runs at once in one repository",
+    "board.limits.usd_per_day": "Dollars per day",
+    "repository.profile": "Profile of the policy's own repository",
 }
 
 
@@ -70,6 +81,38 @@ class SettingField:
     value: str
     choices: tuple[str, ...] = ()
     problems: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyPart:
+    """What one form is about: a column, or the whole policy, for which `column` is empty."""
+
+    policy: Policy
+    column: str = ""
+
+    @property
+    def of(self) -> ColumnPolicy | Policy:
+        return self.policy.board.columns[self.column] if self.column else self.policy
+
+    @property
+    def key(self) -> Key:
+        return ("board", "columns", self.column) if self.column else ()
+
+    @property
+    def kind(self) -> str:
+        return self.policy.board.columns[self.column].archetype if self.column else ""
+
+    @property
+    def query(self) -> str:
+        return f"column={quote(self.column, safe='')}" if self.column else "part=board"
+
+    @property
+    def what(self) -> str:
+        return f"the column {plain(self.column)}" if self.column else "the limits"
+
+    def names(self, kind: str) -> tuple[str, ...]:
+        """Return the settings that have a field."""
+        return FIELDS.get(kind, ()) if self.column else WHOLE
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +133,7 @@ def mount(site: Site) -> None:
         visit = site.sender(MAX_BYTES) if request.method == "POST" else site.visit() or site.stranger()
         if isinstance(visit, Response):
             return visit
-        parameters.check_names("column")
+        parameters.check_names("column", "part")
         boards = {(it.owner.casefold(), it.number): it for it in site.boards_of(visit)}
         board = boards.get((owner.casefold(), number))
         if board is None or not board.home:
@@ -105,32 +148,35 @@ def _answer(site: Site, visit: SignIn, board: VisibleBoard) -> Response:
         served = served_boards.require_board(db, site.config, board.board_id)
         row, policy = rows.current(db, board.board_id), policies.in_force(db, board.board_id)
         cards = cards_by_column(db, board)
-    text = row.text if row is not None and row.text else DEFAULT_TEXT
+    built_in = schema.name_schema(DEFAULT_TEXT, f"{site.config.public_url}{schema.ADDRESS}")
+    text = row.text if row is not None and row.text else built_in
     names = tuple(policy.board.columns)
-    wanted = request.args.get("column", names[0] if names else "")
-    if wanted not in names:
+    whole = request.args.get("part", "") == "board"
+    wanted = "" if whole else request.args.get("column", names[0])
+    if not whole and wanted not in names:
         return site.nothing(visit)
-    column, draft = policy.board.columns[wanted], PolicyDraft()
+    part, draft = PolicyPart(policy, wanted), PolicyDraft()
     given = {name: value.replace("\r\n", "\n").strip() for name, value in request.form.items()}
     if request.method == "POST":
-        draft = _draft(text, policy, wanted, given=given, home=served.home_repository, cards=cards)
+        draft = _draft(text, part, given=given, home=served.home_repository, cards=cards)
         if given.get("do") == "propose" and draft.text and not draft.problems:
             if not site.readers.writes(visit, served.home_repository):
                 problem = NO_RIGHT.format(home=served.home_repository)
                 return site.page("You may not do that", problem, status=403, visit=visit)
-            return _propose(site, visit, served.home_repository, wanted, draft.text)
-    kind = given.get("archetype", column.archetype)
+            return _propose(site, visit, served.home_repository, part, draft.text)
+    kind = given.get("archetype", part.kind)
     shown = render_template(
         "policy_edit.html",
-        title=f"Edit {plain(wanted)}",
+        title=f"Edit {plain(wanted) or 'the whole board'}",
         visit=visit,
         path=f"/policy/{quote(board.owner)}/{board.number}",
         column=wanted,
         columns=names,
-        effect=plain(consequence(column), MAX_TEXT),
+        query=part.query,
+        effect=plain(consequence(policy.board.columns[wanted]), MAX_TEXT) if wanted else "",
         archetypes=sorted(ARCHETYPES.names()),
         archetype=kind,
-        fields=list(_fields(column, kind, given, draft.problems or {})),
+        fields=list(_fields(part, kind, given, draft.problems or {})),
         draft=draft if request.method == "POST" else None,
         others=(draft.problems or {}).get("", ()),
         home=served.home_repository,
@@ -140,48 +186,49 @@ def _answer(site: Site, visit: SignIn, board: VisibleBoard) -> Response:
 
 def _draft(
     text: str,
-    policy: Policy,
-    column: str,
+    part: PolicyPart,
     *,
     given: Mapping[str, str],
     home: str,
     cards: Mapping[str | None, int],
 ) -> PolicyDraft:
-    """Return the file with the form's changes of the column."""
-    current = policy.board.columns[column]
+    """Return the file with the form's changes."""
     changes: dict[Key, object] = {}
-    kind = given.get("archetype", current.archetype)
-    if kind != current.archetype:
-        changes["board", "columns", column, "archetype"] = kind
-    for name in FIELDS.get(kind, ()):
-        value = _read(_info(name), given.get(name, ""))
-        if name not in given or value == _plain_value(_value_of(current, name)):
+    kind = given.get("archetype", part.kind) if part.column else ""
+    if kind != part.kind:
+        changes[(*part.key, "archetype")] = kind
+    for name in part.names(kind):
+        value = _read(_info(part, name), given.get(name, ""))
+        if name not in given or value == _plain_value(_value_of(part.of, name)):
             continue
-        key = ("board", "columns", column, *name.split("."))
+        key = (*part.key, *name.split("."))
         changes.update({key: value} if value is not None else {key[:4]: EMPTIED.get(key[3])})
     if not changes:
         return PolicyDraft(problems={"": (NOTHING,)})
     try:
-        changed = change_text(text, changes)
+        changed = change_text(write_board(text), changes)
         after = parse(changed, home=home, installed=list_installed())
     except PolicyError as error:
-        return PolicyDraft(problems=_by_field(policy_lines(error.problems), column))
-    return PolicyDraft(changed, changes=compare_policies(policy, after, cards))
+        return PolicyDraft(problems=_by_field(policy_lines(error.problems), part))
+    return PolicyDraft(changed, changes=compare_policies(part.policy, after, cards))
 
 
-def _by_field(problems: Iterable[str], column: str) -> Mapping[str, tuple[str, ...]]:
+def _by_field(problems: Iterable[str], part: PolicyPart) -> Mapping[str, tuple[str, ...]]:
     """Return the problems by the field that each is about."""
     found: dict[str, list[str]] = {}
-    names = sorted({name for names in FIELDS.values() for name in names}, key=len, reverse=True)
+    named = {name for kind in FIELDS for name in part.names(kind)}
+    names = sorted(named, key=len, reverse=True)
+    # As `locate` writes a place: after "line 1: ".
+    before = policy_lines([".".join((*part.key, ""))])[0] if part.key else ": "
     for problem in problems:
-        _, _, rest = problem.partition(f"board.columns.{column}.")
+        _, _, rest = problem.partition(before)
         place, _, rest = rest.partition(": ")
         name = next((it for it in names if place.startswith(it)), "")
         found.setdefault(name, []).append(rest or problem if name else problem)
     return {name: tuple(its) for name, its in found.items()}
 
 
-def _propose(site: Site, visit: SignIn, home: str, column: str, text: str) -> Response:
+def _propose(site: Site, visit: SignIn, home: str, part: PolicyPart, text: str) -> Response:
     hub = served_boards.hub_of(site.engine, site.config, site.services.context.app, home)
     try:
         number = proposals.propose_file(
@@ -189,7 +236,7 @@ def _propose(site: Site, visit: SignIn, home: str, column: str, text: str) -> Re
             home,
             PATH,
             text,
-            title=TITLE.format(column=plain(column)),
+            title=TITLE.format(what=part.what),
             body=BODY.format(login=visit.login),
         )
     except GithubError:
@@ -197,19 +244,19 @@ def _propose(site: Site, visit: SignIn, home: str, column: str, text: str) -> Re
     return make_response(redirect(f"{site.config.git_url}/{home}/pull/{number}", 303))
 
 
-def _info(name: str) -> FieldInfo:
+def _info(part: PolicyPart, name: str) -> FieldInfo:
     """Return the model's field of a setting, such as `tools.network`."""
-    model: Any = ColumnPolicy
-    for part in name.split("."):
-        info: FieldInfo = model.model_fields[part]
+    model: Any = type(part.of)
+    for word in name.split("."):
+        info: FieldInfo = model.model_fields[word]
         model = next(
             (it for it in (info.annotation, *get_args(info.annotation)) if hasattr(it, "model_fields")), None
         )
     return info
 
 
-def _value_of(column: ColumnPolicy, name: str) -> Any:
-    value: Any = column
+def _value_of(model: ColumnPolicy | Policy, name: str) -> Any:
+    value: Any = model
     for part in name.split("."):
         value = getattr(value, part) if value is not None else None
     return value
@@ -220,17 +267,17 @@ def _plain_value(value: Any) -> Any:
 
 
 def _fields(
-    column: ColumnPolicy, kind: str, given: Mapping[str, str], problems: Mapping[str, tuple[str, ...]]
+    part: PolicyPart, kind: str, given: Mapping[str, str], problems: Mapping[str, tuple[str, ...]]
 ) -> Iterator[SettingField]:
-    for name in FIELDS.get(kind, ()):
-        info = _info(name)
+    for name in part.names(kind):
+        info = _info(part, name)
         shape, choices = _shape(name, info)
         yield SettingField(
             name=name,
             label=LABELS.get(name, name.replace("_", " ").capitalize()),
             meaning=plain_meaning(info.description or ""),
             kind=shape,
-            value=given.get(name, _shown(_value_of(column, name))),
+            value=given.get(name, _shown(_value_of(part.of, name))),
             choices=choices,
             problems=problems.get(name, ()),
         )

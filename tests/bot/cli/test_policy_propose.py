@@ -7,6 +7,7 @@ import pytest
 from click.testing import CliRunner
 
 from bot.cli import main
+from rules.policy import schema
 from rules.policy.model import parse_repository
 
 IDENTITY = ("-c", "user.name=t", "-c", "user.email=t@t")
@@ -71,3 +72,59 @@ def test_a_path_that_is_a_link_in_the_clone_is_refused_and_one_that_is_missing_i
     told = CliRunner().invoke(main, ["policy", "validate", str(file)])
     assert told.exit_code == 0
     assert "line 6: repository.paths.gone: is not a folder here" in told.stdout
+
+
+def test_a_proposal_names_the_schema_where_an_editor_finds_it(clone: Path) -> None:
+    git(clone, "commit", "-qm", "x", "--allow-empty")
+    words = ["policy", "propose", "-C", str(clone)]
+    nowhere = CliRunner().invoke(main, words)
+    assert nowhere.stdout.startswith("version: 1\n")
+    assert "`cardinal policy schema --write`" in nowhere.stderr
+    served = CliRunner(env={"CARDINAL_PUBLIC_URL": "https://cardinal.example/"}).invoke(main, words)
+    assert served.stdout == f"{schema.LINE}https://cardinal.example/policy.schema.json\n{nowhere.stdout}"
+    (clone / ".github").mkdir()
+    (clone / ".github" / schema.FILE).write_text("{}")
+    beside = CliRunner().invoke(main, words)
+    assert beside.stdout == f"{schema.LINE}{schema.FILE}\n{nowhere.stdout}"
+    assert "--write" not in beside.stderr
+
+
+def test_the_schema_is_written_beside_the_policy_which_names_it(
+    clone: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(clone)
+    words = ["policy", "schema", "--write"]
+    assert CliRunner().invoke(main, words).output == "wrote .github/cardinal.schema.json\n"
+    policy, before = clone / ".github" / "cardinal.yml", b"# ours\r\nversion: 1\r\n"
+    policy.write_bytes(before)
+    for _ in range(2):
+        assert CliRunner().invoke(main, words).exit_code == 0
+        assert policy.read_bytes() == f"{schema.LINE}{schema.FILE}\r\n".encode() + before
+    assert (clone / ".github" / schema.FILE).read_text() == schema.schema_text()
+    assert CliRunner().invoke(main, ["policy", "validate"]).exit_code == 0
+
+
+@pytest.mark.parametrize("name", [".github", ".github/cardinal.yml", ".github/cardinal.schema.json"])
+def test_a_schema_is_not_written_through_a_link(
+    clone: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """A clone may be anybody's, and lead to files of this user's."""
+    elsewhere = clone.parent / "mine"
+    elsewhere.mkdir()
+    (elsewhere / "file").write_text("mine")
+    monkeypatch.chdir(clone)
+    (clone / name).parent.mkdir(exist_ok=True)
+    (clone / name).symlink_to(elsewhere if name == ".github" else elsewhere / "file")
+    result = CliRunner().invoke(main, ["policy", "schema", "--write"])
+    assert (result.exit_code, f"{name} is a link: nothing was written" in result.output) == (2, True)
+    assert kept(elsewhere) == {str(elsewhere / "file"): b"mine"}
+
+
+def test_a_policy_that_is_no_text_is_left_alone(clone: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(clone)
+    (clone / ".github").mkdir()
+    policy = clone / ".github" / "cardinal.yml"
+    policy.write_bytes("version: 1".encode("utf-16"))
+    result = CliRunner().invoke(main, ["policy", "schema", "--write"])
+    assert "is not UTF-8: save it as UTF-8" in result.output
+    assert policy.read_bytes() == "version: 1".encode("utf-16")

@@ -1,5 +1,6 @@
 """A setting is changed in a file; comments, order and form of the rest stay to the byte."""
 
+import json
 from difflib import unified_diff
 
 import pytest
@@ -7,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rules.errors import PolicyError
-from rules.policy.edit import change_text
+from rules.policy.edit import change_text, write_board
 from rules.policy.model import DEFAULT_TEXT, parse
-from rules.policy.yaml_reader import read
+from rules.policy.yaml_reader import MAX_BYTES, read
 
 TEXT = """\
 # The shop's board.
@@ -67,7 +68,7 @@ def test_settings_in_braces_stay_in_them() -> None:
         TEXT, {("board", "columns", "Tasks", "model"): "a", ("board", "columns", "Done", "model"): "b"}
     )
     assert "        Tasks: {archetype: inbox, model: a}   # ideas\n" in after
-    assert "        Done: {archetype: terminal, model: b}\n" in after
+    assert "        Done: {archetype: terminal, model: b,}\n" in after
 
 
 def test_texts_of_several_lines_and_lists_are_replaced_whole() -> None:
@@ -109,3 +110,82 @@ def test_the_built_in_board_can_be_the_start() -> None:
     column = parse(after, home="acme/board").column("In Progress")
     assert column is not None
     assert column.budget_usd == 5.0
+
+
+NAMES = [
+    "N" * 900,
+    "a \"b\" 'c'",
+    "a: b",
+    "a #b",
+    "\U0001f3d7 In progress",
+    *("*x", "&x", "!x", "{x}", "[x]", "%x", "@x", "`x", "? x", "- x", "12", "true", "null", " x ", "a.b"),
+]
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("rest", ["{archetype: execution} # x", "\n      archetype: execution # x"])
+def test_a_column_of_any_name_gets_a_setting_and_all_else_stays(name: str, rest: str) -> None:
+    quoted = json.dumps(name, ensure_ascii=False)
+    text = f"version: 1\nboard:\n  columns:\n    {quoted}: {rest}\n    Last: {{archetype: inbox}}\n"
+    after = change_text(text, {("board", "columns", name, "budget_usd"): 3.5})
+    assert read(after).tree["board"]["columns"][name] == {"archetype": "execution", "budget_usd": 3.5}
+    added = ", budget_usd: 3.5" if rest.startswith("{") else "budget_usd: 3.5\n      "
+    assert after.replace(added, "", 1) == text
+
+
+@pytest.mark.parametrize("ending", ["\r\n", "\r"])
+@pytest.mark.parametrize("mark", ["", "\ufeff"])
+def test_added_lines_end_as_those_of_the_file(mark: str, ending: str) -> None:
+    changes: dict[tuple[str, ...], object] = {(*DOING, "model"): "large", ("board", "limits", "runs"): 4}
+    made = change_text(mark + TEXT.replace("\n", ending), changes)
+    assert made == mark + change_text(TEXT, changes).replace("\n", ending)
+    of_repository = f"{mark}version: 1{ending}repository: {{}}{ending}"
+    assert "\n" not in write_board(of_repository).replace("\r\n", "").replace("\r", "")
+
+
+def test_a_setting_goes_before_the_comma_and_the_comment_behind_the_last_one() -> None:
+    text = "{version: 1, board: {columns: {\n  Doing: {archetype: execution, # why\n  },\n}}}\n"
+    after = change_text(text, {("board", "columns", "Doing", "model"): "a"})
+    assert after == text.replace("execution, # why", "execution, model: a, # why")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (TEXT.replace("Tasks: {", "Tasks:\t{"), "line 5: a tab is here: write spaces"),
+        (TEXT.replace("    columns", "\tcolumns"), "line 4: a tab is here: write spaces"),
+        (
+            TEXT.replace("{archetype: inbox}", "&a {archetype: inbox}\n        B: *a"),
+            "aliases are not allowed",
+        ),
+        (TEXT.replace("2.00", "!!float 2"), "tags are not allowed"),
+        (TEXT.replace("Done:", "Tasks:"), "`Tasks` appears twice, first in line 5"),
+        (TEXT + "#" * (MAX_BYTES - len(TEXT)), "with this change the file is larger than 64 KiB: shorten it"),
+        (TEXT + "#" * MAX_BYTES, "the file is larger than 64 KiB: shorten it"),
+        (
+            TEXT.replace("archetype: execution", "? |\n              x\n            : 1", 1),
+            "the file's form cannot be kept: edit it by hand",
+        ),
+    ],
+)
+def test_a_file_that_cannot_be_changed_says_what_to_do(text: str, said: str) -> None:
+    with pytest.raises(PolicyError) as refused:
+        change_text(text, {(*DOING, "usd_per_day"): 3.5, ("board", "limits", "runs"): 4})
+    assert said in str(refused.value)
+
+
+@pytest.mark.parametrize("end", ["\n", "", "# end", "\n# end\n"])
+def test_a_file_without_a_board_gets_all_of_the_built_in_one(end: str) -> None:
+    """With one of its columns alone, the others would be gone."""
+    text = f"# ours\nversion: 1\nrepository: {{validation: none}}{end}"
+    after = change_text(write_board(text), {(*DOING, "budget_usd"): 5.0})
+    assert after.startswith(text)
+    before = parse(text, home="acme/board")
+    assert [*parse(after, home="acme/board").board.columns] == [*before.board.columns]
+    assert write_board(after) == after
+
+
+@pytest.mark.parametrize("text", ["{version: 1}\n", "version: 1\n...\n"])
+def test_a_board_that_cannot_be_added_is_added_by_hand(text: str) -> None:
+    with pytest.raises(PolicyError, match="edit it by hand"):
+        write_board(text)

@@ -8,7 +8,7 @@ from jsonschema import Draft202012Validator
 
 from rules.errors import PolicyError
 from rules.policy.model import DEFAULT_TEXT, parse
-from rules.policy.schema import policy_schema
+from rules.policy.schema import FILE, LINE, name_schema, policy_schema, schema_text
 from rules.policy.yaml_reader import read
 
 DOCS = Path(__file__).parents[3] / "docs"
@@ -73,3 +73,18 @@ def test_a_mistake_is_seen_in_an_editor(schema: Draft202012Validator, more: str,
 def test_an_archetype_that_does_not_exist_is_seen(schema: Draft202012Validator) -> None:
     text = COLUMN.format(more="").replace("execution", "executing")
     assert ["executing" in it.message for it in schema.iter_errors(read(text).tree)] == [True]
+
+
+def test_descriptions_are_plain_text() -> None:
+    assert not re.search(r"\]\([#a-z]", schema_text())
+    assert "rebased and checked again, by a run" in schema_text()  # a link, in the reference
+
+
+@pytest.mark.parametrize("ending", ["\n", "\r\n", "\r"])
+@pytest.mark.parametrize("mark", ["", "\ufeff"])
+def test_a_file_gets_the_line_of_its_schema_once_and_keeps_its_bytes(mark: str, ending: str) -> None:
+    rest = f"# ours{ending}version: 1{ending}repository: {{validation: none}}{ending}"
+    made = name_schema(mark + rest, FILE)
+    assert made == f"{mark}{LINE}{FILE}{ending}{rest}"
+    assert name_schema(made, "https://cardinal.example/policy.schema.json") == made
+    assert parse(made, home="acme/board") == parse(mark + rest, home="acme/board")

@@ -26,6 +26,7 @@ from ledger.events.board import CardExplained
 from ledger.ids import CardId
 from ledger.lifecycle.open import open_ledger
 from ledger.log import event_store
+from rules.policy import schema
 from tests.bot.admin.clone.conftest import every_byte
 from tests.house.source import ROOT
 from tests.ledger.samples import NOW
@@ -78,6 +79,7 @@ def test_a_board_comes_over_whole_and_without_its_secrets(exported: Path, other:
     assert [getattr(item.content, "title", "") for item in world.project.items] == ["Say hello"]
     (repo,) = (each for each in store.repos.all() if each.name == clone.name)
     assert store.repos.git(repo).refs()["refs/heads/main"] == git(other, "rev-parse", "main")
+    assert (place.folder / schema.FILE).read_text() == schema.schema_text()  # its policy names it
     engine = open_ledger(f"sqlite:///{place.folder / 'data/ledger.db'}")
     with event_store.reading(engine) as db:
         assert event_store.last_seq(db) == 1

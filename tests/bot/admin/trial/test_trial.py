@@ -14,6 +14,7 @@ from bot.admin.trial import trial
 from bot.admin.trial.checks import look_at_checks
 from bot.admin.trial.payment import check_payment, keys_in
 from bot.cli import main
+from rules.policy import schema
 from runner.workspaces import bubblewrap
 from tests.bot.admin.clone.conftest import commit, every_byte
 from tests.bot.admin.clone.shapes import (
@@ -93,7 +94,10 @@ def test_a_board_is_possible_and_nothing_outside_its_folder_is_changed(
     trial.write(place, "scripted", look_at_checks(place, "scripted").proposal, {})
     assert trial.find(folder, "").into == place.into
     kept = {path.name for path in place.folder.iterdir()}
-    assert (kept, place.folder.stat().st_mode & 0o777) == ({".gitignore", "policy.yml", "try.json"}, 0o700)
+    files = {".gitignore", schema.FILE, "policy.yml", "try.json"}
+    assert (kept, place.folder.stat().st_mode & 0o777) == (files, 0o700)
+    assert (place.folder / "policy.yml").read_text().startswith(f"{schema.LINE}{schema.FILE}\n")
+    assert json.loads((place.folder / schema.FILE).read_text()) == schema.policy_schema()
     assert git(place.top, "status", "--porcelain", "--ignored", "--", ".cardinal") == "!! .cardinal/"
     shutil.rmtree(place.folder)
     assert every_byte(clone) == before
@@ -327,7 +331,7 @@ def test_a_beginning_that_is_killed_at_any_moment_is_none(
             assert git(clone, "status", "--porcelain", "--ignored") in ("", "!! .cardinal/")
             continue
         break
-    assert after == (3 if moment == "write_text" else 1)
+    assert after == (4 if moment == "write_text" else 1)
     assert trial.find(clone, "").answers()["into"] == "main"
 
 

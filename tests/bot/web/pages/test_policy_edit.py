@@ -1,5 +1,6 @@
 """A column's form: it says what a change would do, and makes it a pull request that keeps the file's form."""
 
+import json
 from html import unescape
 from typing import Any
 from urllib.parse import urlencode
@@ -8,19 +9,21 @@ import pytest
 from werkzeug.test import TestResponse
 
 from rules.policy.locations import PATH
+from rules.policy.model import default_policy, parse
 from tests.bot.flows.settings import POLICY
 from tests.bot.web.pages.forms import HERE, TEXTUAL
 from tests.bot.web.pages.test_artifacts import hide
 from tests.bot.web.pages.world import PUBLIC, Browser, Pages
 
 EDIT = "/policy/acme/1/edit?column=In%20Progress"
+WHOLE = "/policy/acme/1/edit?part=board"
 COMMENTED = f"# Ask the finance team first.\n{POLICY}"
 
 
-def send(browser: Browser, *, origin: str = PUBLIC, **fields: str) -> TestResponse:
+def send(browser: Browser, *, path: str = EDIT, origin: str = PUBLIC, **fields: str) -> TestResponse:
     headers = {**HERE, "Origin": origin}
     return browser.here.post(
-        EDIT, data=urlencode(fields), content_type=TEXTUAL, base_url=PUBLIC, headers=headers, buffered=True
+        path, data=urlencode(fields), content_type=TEXTUAL, base_url=PUBLIC, headers=headers, buffered=True
     )
 
 
@@ -114,3 +117,51 @@ def test_readers_may_look_and_only_writers_propose(pages: Pages) -> None:
     hide(pages.cardinal, "board")
     pages.cardinal.clock.forward(400)
     assert mallory.get(EDIT).status_code == 404
+
+
+def proposed(pages: Pages, answer: TestResponse) -> str:
+    """Return the policy file of the pull request that the answer leads to."""
+    assert answer.status_code == 303, unescape(answer.text)
+    pull = pages.cardinal.home_repo.issues[int(answer.headers["Location"].rpartition("/")[2])].pull
+    assert pull is not None
+    git = pages.cardinal.forge.store.repos.git(pages.cardinal.home_repo)
+    return git.run("show", f"{pull.head_ref}:{PATH}").decode()
+
+
+def test_limits_of_the_whole_board_and_the_profile_have_a_form(pages: Pages) -> None:
+    policy(pages)
+    alice = pages.browser("alice")
+    shown = alice.get(WHOLE).text
+    assert shown.count('class="primary"') == 1
+    assert 'name="archetype"' not in shown
+    fields: Any = {"board.limits.runs": "5", "repository.profile": "python_service"}
+    wrong: Any = {"board.limits.runs": "0", "board.limits.usd_per_day": "lots"}
+    refused = unescape(send(alice, path=WHOLE, **wrong, do="propose").text)
+    assert refused.count('class="wrong"') == 2
+    preview = unescape(send(alice, path=WHOLE, **fields, do="preview").text)
+    assert "<bdi>board.limits.runs</bdi>: <bdi>4</bdi> → <bdi>5</bdi>" in preview
+    text = proposed(pages, send(alice, path=WHOLE, **fields, do="propose"))
+    changed = parse(text, home="acme/board")
+    assert (changed.limits.runs, changed.repository.profile) == (5, "python_service")
+    assert text.startswith(COMMENTED.splitlines()[0])
+
+
+def test_a_file_without_a_board_gets_all_of_the_built_in_one(pages: Pages) -> None:
+    pages.cardinal.set_policy("# ours\nversion: 1\nrepository: {validation: none}\n")
+    pages.cardinal.catch_up()
+    fields: Any = {"archetype": "execution", "budget_usd": "7.5", "do": "propose"}
+    text = proposed(pages, send(pages.browser("alice"), **fields))
+    assert text.startswith("# ours\nversion: 1\nrepository: {validation: none}\nboard:\n")
+    assert [*parse(text, home="acme/board").board.columns] == [*default_policy("acme/board").board.columns]
+
+
+def test_a_mistake_in_a_column_of_any_name_is_said_at_its_field(pages: Pages) -> None:
+    name = 'a: `b` "c" #d.'
+    pages.cardinal.set_policy(
+        f"version: 1\nboard:\n  columns:\n    Tasks: {{archetype: inbox}}\n"
+        f"    {json.dumps(name)}: {{archetype: execution}}\n"
+    )
+    pages.cardinal.catch_up()
+    path = f"/policy/acme/1/edit?{urlencode({'column': name})}"
+    fields: Any = {"archetype": "execution", "budget_usd": "lots", "do": "preview"}
+    assert send(pages.browser("alice"), path=path, **fields).text.count('class="wrong"') == 1
