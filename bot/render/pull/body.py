@@ -7,6 +7,7 @@ from bot.render.markdown.escape import APART, Alert, alert, cut, escape_mentions
 from bot.render.markdown.marker import BEGIN, mark
 from bot.render.run import artifacts, evidence, reproduction
 from bot.render.run import story as run_story
+from bot.render.run.criteria import criteria_table, list_criteria
 from bot.render.run.report import whole_report
 from bot.render.run.story import Story
 from ledger.ids import EntryKey
@@ -37,6 +38,7 @@ def write(story: Story) -> str:
             f"Closes {issue}",
             unfinished,
             *(whole_report(story) or (() if run.ending else ("_The report follows when the run is done._",))),
+            criteria_table(list_criteria(story.card.brief, story.reports, story.checks)),
             evidence.checks_or_waiver(story, names_commit=True),
             artifacts.pointer(story),
             reproduction.list_plays(story.reproductions, story.site),
