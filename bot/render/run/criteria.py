@@ -40,8 +40,8 @@ class Outcome(StrEnum):
 
     PASSED = "passed"
     FAILED = "failed"
-    ABSENT = "not among the tests that the checks list"
-    UNKNOWN = "the checks do not list their tests"
+    ABSENT = "no result: not among the tests that the checks list"
+    UNKNOWN = "no result: the checks list no tests"
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,8 +91,7 @@ def criteria_table(criteria: Sequence[Criterion]) -> str:
 
 def _format_test(name: str, outcome: Outcome) -> str:
     mark = {Outcome.PASSED: "✅ ", Outcome.FAILED: "❌ "}.get(outcome, "⚠️ ")
-    ask = ": check it" if outcome in (Outcome.ABSENT, Outcome.UNKNOWN) else ""
-    return f"{code(name)} {mark}{outcome}{ask}"
+    return f"{code(name)} {mark}{outcome}"
 
 
 def _tasks(brief: str) -> tuple[str, ...]:

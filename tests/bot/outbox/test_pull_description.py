@@ -81,7 +81,7 @@ def test_the_criteria_of_a_planned_card_lead_to_the_tests_that_the_agent_named(s
     assert "Criteri" not in (pull.issue.body or "")  # nobody planned it
     stage.happen(AssistantReplied(stage.card_id, "It is ready.", brief, 0))
     stage.do(UpdatePull(stage.card_id))
-    assert f"| Totals `add` up | `test_sum` ⚠️ {Outcome.UNKNOWN}: check it |" in (pull.issue.body or "")
+    assert f"| Totals `add` up | `test_sum` ⚠️ {Outcome.UNKNOWN} |" in (pull.issue.body or "")
     said = "tests/test_cart.py::Cart::test_sum PASSED [100%]"
     stage.happen(CommandChecked(RUN, 1, "full", "pytest -v", 0, 2.0, "d" * 64, said))
     stage.happen(RunEnded(RUN, Ending.SUCCEEDED, "", "", "publishing"))

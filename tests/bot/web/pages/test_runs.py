@@ -336,7 +336,7 @@ def test_a_report_and_its_card_show_the_tests_that_the_agent_named_for_the_crite
     for path in (f"/runs/{run_id}", path_of(card.repository, card.number, card_id)):
         table = bob.get(path).text.split("<h3>Criteria</h3>")[1].split("</table>")[0]
         assert "<bdi>It adds &lt;b&gt;</bdi>" in table
-        assert '<bdi>test_&lt;i&gt;</bdi></code> <span class="todo">○ not among the tests' in table
+        assert '<bdi>test_&lt;i&gt;</bdi></code> <span class="todo">○ no result: not among' in table
         assert '<bdi>test_fast</bdi></code> <span class="ok">✓ passed</span>' in table
         assert table.count("not shown by a test: check it") == 1
 
