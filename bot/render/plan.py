@@ -1,7 +1,7 @@
 """Comment with a plan: the boxes to approve it, later the decision."""
 
 from bot.render.markdown.checkboxes import box
-from bot.render.markdown.escape import fit_comment, line, quote
+from bot.render.markdown.escape import Alert, alert, fit_comment, line, quote
 from bot.render.mention import run_mention
 from bot.render.run import story as run_story
 from bot.render.run.story import Story
@@ -17,16 +17,18 @@ def write(story: Story, plan: PlanRow) -> str:
     steps = "\n".join(
         f"{position}. {line(step)}" for position, step in enumerate(plan.steps[:MAX_STEPS], start=1)
     )
+    waits = _waits(story, plan)
     more = len(plan.steps) - MAX_STEPS
     link = run_story.watch_link(story.site, story.run)
     decision = f"What should be different:\n\n{quote(plan.text, 3_000)}" if plan.text.strip() else ""
     return fit_comment(
         (
             f"### 📝 Plan of run {story.run.run_id}{revision}: {_decision_line(story, plan)}{link}",
+            _how_to_decide(story) if waits else "",
             quote(plan.summary, 3_000),
             steps,
             f"… and {more} more steps" if more > 0 else "",
-            *(_how_to_decide(story, plan) if _waits(story, plan) else (decision,)),
+            *((_boxes(plan), run_mention(story.run)) if waits else (decision,)),
         )
     )
 
@@ -43,15 +45,18 @@ def _decision_line(story: Story, plan: PlanRow) -> str:
     return f"{plan.state} by {line(plan.by, 60) or 'somebody'}"
 
 
-def _how_to_decide(story: Story, plan: PlanRow) -> tuple[str, ...]:
+def _how_to_decide(story: Story) -> str:
     budget, limit = run_story.budget_of(story), run_story.limit_of(story, "timeout_minutes")
     limits = [usd(budget)] if budget is not None else []
     limits += [f"{limit:.0f} min"] if limit is not None else []
     cap = f" Limit once approved: {', '.join(limits)}." if limits else ""
-    approve = box(f"approve:{plan.run_id}:{plan.revision}", "Approve this plan")
-    return (
-        "\n".join((approve, box("cancel", "Cancel the run"))),
-        "Want something different? Reply `/cardinal redirect` followed by what to change."
+    return alert(
+        Alert.IMPORTANT,
+        "Tick *Approve this plan* below, or reply `/cardinal redirect` followed by what to change."
         f" Nothing is edited before you approve.{cap}",
-        run_mention(story.run),
     )
+
+
+def _boxes(plan: PlanRow) -> str:
+    approve = box(f"approve:{plan.run_id}:{plan.revision}", "Approve this plan")
+    return "\n".join((approve, box("cancel", "Cancel the run")))

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from bot.render.markdown.checkboxes import box
-from bot.render.markdown.escape import fit_comment, line, quote
+from bot.render.markdown.escape import Alert, alert, fit_comment, line, quote
 from ledger.model.limit_answers import CHOSEN_ONLY, Subject
 from ledger.rows.questions import QuestionRow
 
@@ -41,9 +41,12 @@ def write(question: QuestionRow, mention: str = "", link: str = "") -> str:
 
     `link` leads to its run, and follows the title.
     """
-    return fit_comment(
-        (f"### {_title(question)}{link}", quote(question.text, 6_000), *_rest(question, mention))
-    )
+    return fit_comment((f"### {_title(question)}{link}", _text(question), *_rest(question, mention)))
+
+
+def _text(question: QuestionRow) -> str:
+    waits = question.answered_at is None and not question.withdrawn
+    return alert(Alert.IMPORTANT, question.text, 6_000) if waits else quote(question.text, 6_000)
 
 
 def _title(question: QuestionRow) -> str:

@@ -28,6 +28,14 @@ ATTRIBUTES = {
 }
 TASK = re.compile(r"\[([ xX])\]\s+")
 TASK_LINE = re.compile(r"^((?:\s|>)*(?:[-*+]|\d{1,9}[.)])\s+\[)([ xX])(\]\s+)(.*)$")
+ALERT = re.compile(r"\[!(note|tip|important|warning|caution)\]", re.IGNORECASE)
+ALERT_ICONS = {
+    "note": "M3 12a9 9 0 1 0 18 0a9 9 0 1 0-18 0M12 11v6M12 7v.5",
+    "tip": "M9 18h6M10 21h4M12 3a6 6 0 0 1 3 11v1H9v-1a6 6 0 0 1 3-11z",
+    "important": "M4 4h16v12h-8l-5 4v-4H4zM12 7v4M12 13v.5",
+    "warning": "M12 4l9 16H3zM12 10v5M12 17v.5",
+    "caution": "M8 3h8l5 5v8l-5 5H8l-5-5V8zM12 8v5M12 16v.5",
+}
 REFERENCE = re.compile(
     r"(?<![\w/#&.-])(?:([\w.-]+/[\w.-]+)?#(\d{1,9})|@([A-Za-z0-9](?:[A-Za-z0-9_-]{0,38})))\b"
 )
@@ -52,6 +60,7 @@ def render(text: str | None, repo: str = "", *, may_tick: bool = False, breaks: 
     parser = MarkdownIt("commonmark", {"html": True, "linkify": True, "breaks": breaks, "maxNesting": 30})
     parser.enable(["table", "strikethrough", "linkify"])
     parser.core.ruler.push("tasks", _mark_tasks)
+    parser.core.ruler.push("alerts", _mark_alerts)
     parser.core.ruler.push("references", _link_references)
     tasks: list[tuple[int, bool, str]] = []
     html = parser.render(text or "", {"mark": mark, "tasks": tasks, "repo": repo})
@@ -73,6 +82,7 @@ def render(text: str | None, repo: str = "", *, may_tick: bool = False, breaks: 
     )
     # A style attribute would be refused by the page's own policy: the alignment becomes a class.
     clean = re.sub(r'(<t[dh]) style="text-align:(\w+)"', r'\1 class="\2"', clean)
+    clean = re.sub(rf"<blockquote>\n<p>{mark}a(\w+)x(</p>)?", _alert, clean)
     for number, task in enumerate(tasks):
         clean = clean.replace(f"{mark}x{number}x", _checkbox(*task, may_tick=may_tick))
     return Markup(clean)  # noqa: S704  the text went through nh3
@@ -97,6 +107,28 @@ def _mark_tasks(state: StateCore) -> None:
         label = inline.content[task.end() :].split("\n", 1)[0].strip()
         first.content = f"{state.env['mark']}x{len(tasks)}x {first.content[task.end() :]}"
         tasks.append((inline.map[0], task[1] != " ", label))
+
+
+def _mark_alerts(state: StateCore) -> None:
+    """Mark each block quote of the text's own level that begins with an alert's title, and has more."""
+    tokens = state.tokens
+    for place, (opener, first, inline) in enumerate(zip(tokens, tokens[1:], tokens[2:], strict=False)):
+        if opener.type != "blockquote_open" or opener.level or first.type != "paragraph_open":
+            continue
+        title = ALERT.fullmatch(inline.content.split("\n", 1)[0].strip())
+        children = inline.children or []
+        alone = len(children) == 1 and tokens[place + 4].type == "blockquote_close"
+        if title is None or alone or children[0].content.strip() != title[0]:
+            continue
+        inline.children = [_text(f"{state.env['mark']}a{title[1].lower()}x"), *children[2:]]
+
+
+def _alert(match: re.Match[str]) -> str:
+    kind, is_whole = match[1], match[2]
+    path = f'<path d="{ALERT_ICONS[kind]}"/>'
+    icon = f'<svg viewBox="0 0 24 24" width="16" height="16" aria-hidden="true">{path}</svg>'
+    title = f'<p class="alert-title">{icon}{kind.capitalize()}</p>'
+    return f'<blockquote class="alert {kind}">\n{title}{"" if is_whole else "<p>"}'
 
 
 def _link_references(state: StateCore) -> None:

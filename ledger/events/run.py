@@ -456,6 +456,14 @@ class ThreadAnswered(RunEvent, zoom=Zoom.CONVERSATION, section="threads"):
 
 
 @dataclass(frozen=True, slots=True)
+class CriterionTest:
+    """A criterion of the card's brief, and a test that shows that it is met: the agent says so."""
+
+    criterion: str
+    test: str
+
+
+@dataclass(frozen=True, slots=True)
 class FinalReported(RunEvent, zoom=Zoom.CONVERSATION, line="report: {done}", section="report"):
     """The final report, with changes, points to check and open questions: the deliberate end of the work."""
 
@@ -463,6 +471,7 @@ class FinalReported(RunEvent, zoom=Zoom.CONVERSATION, line="report: {done}", sec
     changed: tuple[str, ...]
     check: tuple[str, ...]
     open_questions: tuple[str, ...]
+    criteria: tuple[CriterionTest, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

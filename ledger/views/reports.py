@@ -8,14 +8,14 @@ from sqlalchemy import Connection, Table
 
 from ledger.db.rows import columns, find, list_rows, recorder
 from ledger.db.tables import VIEWS
-from ledger.events.run import FinalReported
+from ledger.events.run import CriterionTest, FinalReported
 from ledger.fold import Fold
 from ledger.ids import RunId
 
 
 @dataclass(frozen=True, slots=True)
 class ReportRow:
-    """The work done, the changes, points to check, open questions."""
+    """The work done, the changes, points to check, open questions, and the tests for criteria."""
 
     run_id: RunId
     done: str
@@ -23,6 +23,7 @@ class ReportRow:
     check: tuple[str, ...]
     open_questions: tuple[str, ...]
     at: datetime
+    criteria: tuple[CriterionTest, ...] = ()
 
 
 reports = Table("view_reports", VIEWS, *columns(ReportRow, "run_id"))

@@ -98,6 +98,13 @@ class ThreadInput(Tool):
     ] = True
 
 
+class CriterionInput(Tool):
+    """A criterion, and a test that shows it."""
+
+    criterion: Annotated[Words, Field(min_length=1, description="The criterion, in the brief's words.")]
+    test: Annotated[Words, Field(min_length=1, description="The test's name, as its runner prints it.")]
+
+
 class FinishInput(Tool):
     """End the work: call it once, when all is done and committed. It becomes the report that people read."""
 
@@ -105,6 +112,10 @@ class FinishInput(Tool):
     changed: Annotated[Lines, Field(description="What changed, one line each.")] = ()
     check: Annotated[Lines, Field(description="What a reviewer should check, one line each.")] = ()
     open_questions: Annotated[Lines, Field(description="What is still open, one line each.")] = ()
+    criteria: Annotated[
+        tuple[CriterionInput, ...],
+        Field(max_length=_ITEMS, description="For criteria of the brief: a test that shows that it is met."),
+    ] = ()
     nothing_to_do: Annotated[
         bool, Field(description="True when no change at all is the right outcome; say in `done` why.")
     ] = False

@@ -277,7 +277,9 @@ def report(spec: RunSpec, history: History) -> tuple[happened.RunEvent, ...]:
         for reply in replies
         if reply.thread_id in known
     )
-    final = happened.FinalReported(spec.run_id, said.done, said.changed, said.check, said.open_questions)
+    criteria = tuple(happened.CriterionTest(it.criterion, it.test) for it in said.criteria)
+    lists = (said.changed, said.check, said.open_questions, criteria)
+    final = happened.FinalReported(spec.run_id, said.done, *lists)
     return (*answers, final)
 
 

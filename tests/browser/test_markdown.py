@@ -22,6 +22,30 @@ def test_what_people_write_on_github_is_shown(text: str, html: str) -> None:
     assert html in render(text, "acme/shop")
 
 
+def test_an_alert_has_its_title_and_icon() -> None:
+    for between in ("\n> ", "\n>\n> "):
+        html = str(render(f"> [!IMPORTANT]{between}Half up?\n> - [ ] yes\n"))
+        assert '<blockquote class="alert important">\n<p class="alert-title"><svg' in html
+        assert "</svg>Important</p>" in html
+        assert "<p>Half up?" in html
+        assert "[!" not in html
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "> [!NOTE]",
+        "> [!NOTE] words",
+        "> [!OTHER]\n> x",
+        "> > [!NOTE]\n> > x",
+        "[!NOTE]\nx",
+        "> `[!NOTE]`\n> x",
+    ],
+)
+def test_what_github_shows_as_no_alert_is_none(text: str) -> None:
+    assert "alert" not in render(text)
+
+
 @pytest.mark.parametrize(
     "text",
     [

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable
+from enum import StrEnum
 
 from cmarkgfm import github_flavored_markdown_to_html
 
@@ -27,6 +28,8 @@ _CLOSING = re.compile(
     r"\b((?:close[sd]?|fix(?:e[sd])?|resolve[sd]?)\b:?\s+)(?=\S{0,200}(?:#|GH-|/issues/|/pull/)\d)",
     re.IGNORECASE,
 )
+# docs.github.com/get-started/writing-on-github#alerts: a title, in Cardinal's words alone
+_ALERT = re.compile(r"\[(?=\\?![A-Za-z]{1,20}\])")
 _HEADING = re.compile(r"(?<!#)#+(?=\s|$)", re.MULTILINE)
 _UNDERLINE = re.compile(r"^([ \t>]*[-=])(?=[-=]*[ \t]*$)", re.MULTILINE)
 _LINK = re.compile(r"\](?=[(:\[])")
@@ -40,14 +43,25 @@ _BLOCK_START = re.compile(r"^(?:[#>|=]|[-+*_](?=\s|[-*_]|$)|`{3}|~{3}|\d{1,9}[.)
 _FENCE, MAX_FENCES = re.compile(r"^.*?(`{3,}|~{3,})", re.MULTILINE), 5
 
 
+class Alert(StrEnum):
+    """An alert of GitHub's: a note, what waits for a person, a failure."""
+
+    NOTE = "NOTE"
+    IMPORTANT = "IMPORTANT"
+    CAUTION = "CAUTION"
+
+
 def escape_mentions(text: str) -> str:
-    """Return `text` without mentions, tags, closing words, images and boxes to tick; it reads the same."""
+    """Return `text` without mentions, tags, closing words, images, alerts and boxes to tick; it reads the
+    same.
+    """
     text = _LONE_SURROGATE.sub("\ufffd", text.replace("\r\n", "\n").replace("\r", "\n"))
     text = _UNSEEN.sub("", text)
     text = _ENTITY.sub("&" + APART, text)
     text = _MENTION.sub("@" + APART, text)
     text = _TAG.sub("<" + APART, text)
     text = _IMAGE.sub("!" + APART, text)
+    text = _ALERT.sub("[" + APART, text)
     text = _TASK.sub(lambda match: match[1] + ("☐" if match[2] == " " else "☑"), text)
     return _keep_open(text)
 
@@ -96,6 +110,15 @@ def quote(text: str, limit: int = 8_000) -> str:
     """Return `text` as a block quote: nothing inside can reach out of it; empty for blank text."""
     lines = escape_mentions(cut(text.strip(), limit)).strip().split("\n")
     return "\n".join(f"> {line}".rstrip() for line in lines) if lines != [""] else ""
+
+
+def alert(kind: Alert, text: str, limit: int = 8_000) -> str:
+    """Return `text`, quoted, under the title that GitHub gives an alert; empty for blank text.
+
+    The empty line keeps its first line from making the title a heading or a table.
+    """
+    quoted = quote(text, limit)
+    return f"> [!{kind}]\n>\n{quoted}" if quoted else ""
 
 
 def line(text: str, limit: int = 300) -> str:

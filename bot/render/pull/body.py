@@ -3,10 +3,11 @@
 import re
 from dataclasses import replace
 
-from bot.render.markdown.escape import APART, cut, escape_mentions, fit_comment, line, quote
+from bot.render.markdown.escape import APART, Alert, alert, cut, escape_mentions, fit_comment, line, quote
 from bot.render.markdown.marker import BEGIN, mark
 from bot.render.run import artifacts, evidence, reproduction
 from bot.render.run import story as run_story
+from bot.render.run.criteria import criteria_table, list_criteria
 from bot.render.run.report import whole_report
 from bot.render.run.story import Story
 from ledger.ids import EntryKey
@@ -37,6 +38,7 @@ def write(story: Story) -> str:
             f"Closes {issue}",
             unfinished,
             *(whole_report(story) or (() if run.ending else ("_The report follows when the run is done._",))),
+            criteria_table(list_criteria(story.card.brief, story.reports, story.checks)),
             evidence.checks_or_waiver(story, names_commit=True),
             artifacts.pointer(story),
             reproduction.list_plays(story.reproductions, story.site),
@@ -62,7 +64,7 @@ def _describe_unfinished(story: Story) -> str:
         )
     else:
         then = "Its published work stays here as a draft; `/cardinal retry` lets another run finish it."
-    return f"**Not finished.** {what}. {then}"
+    return alert(Alert.NOTE, f"**Not finished.** {what}. {then}")
 
 
 def part(body: str, key: EntryKey) -> str:
@@ -72,7 +74,8 @@ def part(body: str, key: EntryKey) -> str:
 
 def unready(body: str) -> str:
     """Return the description of a pull request that cannot be a draft, while no run has finished it."""
-    return f"**Not ready for review yet.** This line changes when it is.\n\n{body}"
+    note = alert(Alert.NOTE, "**Not ready for review yet.** This line changes when it is.")
+    return f"{note}\n\n{body}"
 
 
 def thread_reply(text: str, *, run_id: str, head: str, by: str) -> str:

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from bot.render import missing_checks
 from bot.render.markdown.checkboxes import box
-from bot.render.markdown.escape import code, fit_comment, line, quote
+from bot.render.markdown.escape import Alert, alert, code, fit_comment, line, quote
 from bot.render.run import artifacts, evidence, reproduction
 from bot.render.run import story as run_story
 from bot.render.run.story import Story
@@ -122,7 +122,7 @@ def _failure(story: Story) -> str:
     return fit_comment(
         (
             _headline(story),
-            quote(run.detail, 3_000),
+            alert(Alert.CAUTION, run.detail, 3_000),
             _last_known(story) or "It had reported nothing before.",
             run_story.stop_account(story),
             evidence.checks_table(story.checks),

@@ -9,6 +9,7 @@ from cachetools import LRUCache
 from markupsafe import Markup
 
 from bot.render.markdown import links
+from bot.render.run.criteria import Criterion, list_criteria
 from bot.render.run.evidence import LOG
 from bot.runspec import builder
 from bot.runspec.store_mark import mark_store
@@ -68,6 +69,7 @@ class WorkView:
     changed: Sequence[Markup]
     check: Sequence[Markup]
     open_questions: Sequence[Markup]
+    criteria: Sequence[Criterion]
     files: Sequence[FileSize]
     totals: str
     cut: bool
@@ -105,6 +107,7 @@ def work_of(site: Site, visit: SignIn, snapshot: Snapshot, policy: Policy) -> Wo
         changed=made[1],
         check=made[2],
         open_questions=made[3],
+        criteria=list_criteria(snapshot.brief, (report,) if report else (), done),
         files=fit_rows(files[:MAX_FILES]),
         totals=_totals(run, files),
         cut=len(files) > MAX_FILES or len(files) < run.files_changed,

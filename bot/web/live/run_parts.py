@@ -11,6 +11,7 @@ from flask import Blueprint
 from markupsafe import Markup, escape
 
 from bot.render.markdown import links
+from bot.render.run.criteria import list_criteria
 from bot.render.run.evidence import LOG, newest
 from bot.render.run.folded_steps import kind_of_step, subjects_of
 from bot.render.run.reasons import REASONS
@@ -28,7 +29,6 @@ from ledger.rows.cards import CardRow
 from ledger.rows.runs import RunRow
 from ledger.states import Ending
 from ledger.views.checks import CheckRow, TierRow
-from ledger.views.reports import ReportRow
 from rules.text import brief, count, kind_of_run, plain, state_word, usd
 from runner.checks import failure
 
@@ -175,8 +175,9 @@ def explain_failure(rows: RunRows) -> dict[str, object] | None:
     }
 
 
-def report_of(report: ReportRow | None) -> dict[str, object] | None:
+def report_of(rows: RunRows, card_brief: str) -> dict[str, object] | None:
     """Return the agent's report, cut to a page; None before there is one."""
+    report = rows.report
     if report is None:
         return None
     lists = (("Changed", report.changed), ("To check", report.check), ("Open", report.open_questions))
@@ -187,6 +188,7 @@ def report_of(report: ReportRow | None) -> dict[str, object] | None:
             for title, items in lists
             if items
         ],
+        "criteria": list_criteria(card_brief, (report,), rows.checks),
     }
 
 

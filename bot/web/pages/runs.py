@@ -207,7 +207,7 @@ class RunPage:
             ),
             "checks": run_parts.list_checks(rows),
             "evidence": run_parts.evidence_of(rows.gate),
-            "report": run_parts.report_of(rows.report),
+            "report": run_parts.report_of(rows, card.brief),
             "pull": pull,
             "pull_number": card.pull_number,
             "ready": run.ending is Ending.SUCCEEDED and bool(pull),

@@ -1,9 +1,19 @@
 """The pull request's description: the whole change, as the runs that made it tell it."""
 
 from bot.render.markdown.marker import marker_of
+from bot.render.run.criteria import UNSHOWN, Outcome
 from ledger.events.branch import CommitsSigned
+from ledger.events.conversation import AssistantReplied
 from ledger.events.pull import PullChanged
-from ledger.events.run import BranchPushed, CommandChecked, FinalReported, QuestionAsked, RunEnded, RunParked
+from ledger.events.run import (
+    BranchPushed,
+    CommandChecked,
+    CriterionTest,
+    FinalReported,
+    QuestionAsked,
+    RunEnded,
+    RunParked,
+)
 from ledger.ids import QuestionId, RunId
 from ledger.states import Ending, RunState
 from rules.intents.outbound import OpenPull, UpdatePull
@@ -61,6 +71,25 @@ def test_what_a_run_reported_that_failed_or_only_looked_is_no_part_of_the_change
     assert "> Totals add up." in body
     assert "The sum is" not in body
     assert "Revisions" not in body
+
+
+def test_the_criteria_of_a_planned_card_lead_to_the_tests_that_the_agent_named(stage: Stage) -> None:
+    pull = stage.pull()
+    brief = "Goal: totals.\n\n- [ ] Totals `add` up\n- [ ] Nothing | is @alice's\n- no criterion"
+    stage.happen(FinalReported(RUN, "Done.", (), (), (), (CriterionTest("Totals add up", "test_sum"),)))
+    stage.do(UpdatePull(stage.card_id))
+    assert "Criteri" not in (pull.issue.body or "")  # nobody planned it
+    stage.happen(AssistantReplied(stage.card_id, "It is ready.", brief, 0))
+    stage.do(UpdatePull(stage.card_id))
+    assert f"| Totals `add` up | `test_sum` ⚠️ {Outcome.UNKNOWN} |" in (pull.issue.body or "")
+    said = "tests/test_cart.py::Cart::test_sum PASSED [100%]"
+    stage.happen(CommandChecked(RUN, 1, "full", "pytest -v", 0, 2.0, "d" * 64, said))
+    stage.happen(RunEnded(RUN, Ending.SUCCEEDED, "", "", "publishing"))
+    stage.do(UpdatePull(stage.card_id))
+    body = pull.issue.body or ""
+    assert "| Criterion | Shown by |\n| --- | --- |\n| Totals `add` up | `test_sum` ✅ passed |\n" in body
+    assert f"| Nothing \\| is @\u200balice's | ⚠️ {UNSHOWN} |" in body
+    assert "no criterion" not in body
 
 
 def test_what_people_wrote_around_cardinals_part_of_the_description_stays(stage: Stage) -> None:

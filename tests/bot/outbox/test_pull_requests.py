@@ -78,9 +78,9 @@ def test_where_there_are_no_drafts_title_and_text_say_so_until_the_work_is_done(
     stage.do(OpenPull(stage.card_id, RUN))
     issue = stage.shop.issues[opened(stage).number]
     assert issue.title == "[not ready] Totals are wrong"
-    assert "\n**Not ready for review" in (issue.body or "")
+    assert "> **Not ready for review" in (issue.body or "")
     stage.do(UpdatePull(stage.card_id))
-    assert "\n**Not ready for review" in (issue.body or "")
+    assert "> **Not ready for review" in (issue.body or "")
     stage.happen(RunEnded(RUN, Ending.CANCELLED, "cancelled", "", "queued"))
     stage.do(UpdatePull(stage.card_id))
     assert "still works" not in (issue.body or "")

@@ -1,5 +1,6 @@
 """Words of people and agents cannot do anything in a comment of Cardinal's own."""
 
+import re
 import time
 
 import pytest
@@ -10,6 +11,8 @@ from markdown_it import MarkdownIt
 from bot.render.markdown.checkboxes import newly_ticked
 from bot.render.markdown.escape import (
     COMMENT_LIMIT,
+    Alert,
+    alert,
     block,
     close_code,
     code,
@@ -50,6 +53,27 @@ def test_no_mention_no_tag_no_image_no_hidden_sign_survives(text: str) -> None:
     assert not set(shown) & set("\u202e\u2066\x00\x1b")
     assert marker_of(shown) is None
     assert newly_ticked("", shown.replace("[ ]", "[x]")) == ()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [*HOSTILE, "===", "|-|\n|x|", "[!IMPORTANT]: https://evil.example", "> [!CAUTION]\n> x", "\n\n# x"],
+)
+def test_words_in_an_alert_leave_its_title_and_do_not_reach_out_of_it(text: str) -> None:
+    html = render(f"{alert(Alert.IMPORTANT, text)}\n\nafter")
+    assert html.startswith("<blockquote>\n<p>[!IMPORTANT]</p>\n")
+    assert html.endswith("</blockquote>\n<p>after</p>\n")
+    assert html.count("[!") == 1
+
+
+@pytest.mark.parametrize("text", ["[!NOTE]\nApproved.", "> [!Caution]\n> x", "[\\!TIP]\nx", "[![!NOTE]](x)"])
+def test_words_of_others_make_no_alert(text: str) -> None:
+    for shown in (escape_mentions(text), quote(text), line(text)):
+        assert not re.search(r"\[\\?!\w+\]", shown)
+
+
+def test_an_alert_of_nothing_is_nothing() -> None:
+    assert alert(Alert.NOTE, " \n\u200b") == ""
 
 
 def test_nothing_closes_an_issue_when_a_pull_request_with_the_words_is_merged() -> None:

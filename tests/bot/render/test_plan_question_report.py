@@ -50,6 +50,7 @@ def test_a_plan_says_what_approving_costs_and_how_to_change_it(past: Past) -> No
     past.planned()
     text = plan_text(past)
     assert text.startswith("### 📝 Plan of run r1: waits for your approval")
+    assert text.split("\n\n")[1].startswith("> [!IMPORTANT]\n>\n> Tick *Approve this plan*")
     assert "1. Write a test\n2. Fix the sum" in text
     assert "<!-- box:approve:r1:1 -->" in text
     assert "/cardinal redirect" in text
@@ -73,6 +74,7 @@ def test_a_redirected_plan_quotes_what_should_be_different(past: Past) -> None:
     past.planned()
     past(PlanRedirected(RUN, 1, "alice", "Keep the old API."))
     assert "redirected by alice" in plan_text(past)
+    assert "[!" not in plan_text(past)
     assert "> Keep the old API." in plan_text(past)
 
 
@@ -88,12 +90,14 @@ def test_choices_can_be_ticked_and_a_plain_reply_is_enough(past: Past) -> None:
     text = question_text(past)
     assert "- [ ] 2. half even <!-- box:choice:r1-q1:2 -->" in text
     assert "Tick one or reply" in text
+    assert text.split("\n\n")[1] == "> [!IMPORTANT]\n>\n> Half up or half even?"
 
 
 def test_an_answered_question_shows_the_answer_and_no_boxes(past: Past) -> None:
     past(QuestionAsked(RUN, ASKED, "agent", "Half up?", ("yes", "no")))
     past(QuestionAnswered(RUN, ASKED, "alice", "yes"))
     assert question_text(past).startswith("### ☑️ Question of run r1: answered by alice")
+    assert "[!" not in question_text(past)
     assert "**Answer**\n\n> yes" in question_text(past)
     assert "box:" not in question_text(past)
 

@@ -11,7 +11,15 @@ import pytest
 
 from ledger.event import Event, Recorded
 from ledger.events.related import CardLinked, CardProposed, PipelineLimited
-from ledger.events.run import Noted, PlanApproved, PlanProposed, PlanTicked, QuestionAnswered, QuestionAsked
+from ledger.events.run import (
+    FinalReported,
+    Noted,
+    PlanApproved,
+    PlanProposed,
+    PlanTicked,
+    QuestionAnswered,
+    QuestionAsked,
+)
 from ledger.events.turn import BoardToolCalled
 from ledger.events.workspace import WorkspaceTaken
 from ledger.ids import CardId, QuestionId, RunId
@@ -28,7 +36,7 @@ from runner.agents.board_tools import (
 )
 from runner.run.history import History
 from runner.run.run_spec import Authorship, Briefing, Committer, HostPaths, Limits, RunSpec
-from runner.session.tool_effects import SHOWN_BYTES, Effect, card_shown, effect_of
+from runner.session.tool_effects import SHOWN_BYTES, Effect, card_shown, effect_of, report
 from tests.runner.world import review_thread
 
 RUN = RunId("r1")
@@ -235,11 +243,25 @@ def test_the_same_call_again_proposes_nothing_again() -> None:
 
 
 def test_a_report_is_taken_again_where_the_reported_work_was_lost() -> None:
-    report = call("finish", done="All of it.")
-    done = effect(report, history())
+    finish = call("finish", done="All of it.")
+    done = effect(finish, history())
     kept, lost = (WorkspaceTaken(ORDER.run_id, "c1", "b", 2, left_on) for left_on in ("", "a"))
-    assert effect(report, history(*done.events, kept)).reply == {"ok": True, "repeated": True}
-    assert effect(report, history(*done.events, lost)) == done
+    assert effect(finish, history(*done.events, kept)).reply == {"ok": True, "repeated": True}
+    assert effect(finish, history(*done.events, lost)) == done
+
+
+def test_a_report_names_tests_for_the_criteria_of_the_brief_a_bounded_number_of_them() -> None:
+    secret = "ghp_" + "a" * 36
+    named = [{"criterion": "It greets\nall", "test": f"test_{number}" * 500} for number in range(40)]
+    named[0] = {"criterion": secret, "test": "test_all"}
+    done = effect(call("finish", done="All of it.", criteria=named), history())
+    *_, final = report(ORDER, history(*done.events))
+    assert isinstance(final, FinalReported)
+    assert [len(it.test) <= 500 and "\n" not in it.criterion for it in final.criteria] == [True] * 40
+    assert final.criteria[0].test == "test_all"
+    assert secret not in repr((done, final))
+    for wrong in ([*named, *named[:1]], [{"criterion": "", "test": "a"}], [{"criterion": "a"}], "all"):
+        assert isinstance(check_call("c1", "finish", {"done": "x", "criteria": wrong}), BadCall)
 
 
 def test_secrets_in_a_wanted_card_are_redacted() -> None:

@@ -9,15 +9,18 @@ from werkzeug.test import TestResponse
 from bot.web.authorization import KEPT_S
 from bot.web.live.streams import StreamLimits
 from bot.web.pages.runs import MAX_BYTES
+from bot.web.site.visibility import path_of
 from forge.store.models import Role
 from ledger.event import Event, Zoom
 from ledger.events.board import CardSeen
+from ledger.events.conversation import AssistantReplied
 from ledger.events.pull import PullOpened
 from ledger.events.related import Blocker, LinksSeen
 from ledger.events.run import (
     AgentSaid,
     BranchExported,
     CommandChecked,
+    CriterionTest,
     FinalReported,
     PlanProposed,
     QuestionAnswered,
@@ -314,6 +317,28 @@ def test_a_finished_run_begins_with_its_whole_report_and_leads_to_its_pull_reque
     assert re.search(rf'<a class="button primary" href="{pull}">.*?Review PR #77</a>', page)
     assert pieces(page)[-1] == "PR #77"
     assert len(re.findall(r'class="[^"]*\bprimary\b', page)) == 1
+
+
+def test_a_report_and_its_card_show_the_tests_that_the_agent_named_for_the_criteria(pages: Pages) -> None:
+    run_id, bob = pages.run(), pages.browser("bob")
+    pages.cardinal.begin(run_id)
+    card_id = pages.cardinal.run(run_id).card_id
+    named = (CriterionTest("It adds <b>", "test_<i>"), CriterionTest("It is fast", "test_fast"))
+    happens(
+        pages,
+        AssistantReplied(card_id, "Ready.", "- [ ] It adds <b>\n- [ ] It is fast\n- [ ] It is small", 0),
+        CommandChecked(run_id, 1, "full", "go test -v", 0, 1.0, "d" * 64, "--- PASS: test_fast (0.00s)"),
+        FinalReported(run_id, "It adds.", (), (), (), named),
+    )
+    with event_store.reading(pages.cardinal.services.engine) as db:
+        card = cards.get(db, card_id)
+    assert card is not None
+    for path in (f"/runs/{run_id}", path_of(card.repository, card.number, card_id)):
+        table = bob.get(path).text.split("<h3>Criteria</h3>")[1].split("</table>")[0]
+        assert "<bdi>It adds &lt;b&gt;</bdi>" in table
+        assert '<bdi>test_&lt;i&gt;</bdi></code> <span class="todo">○ no result: not among' in table
+        assert '<bdi>test_fast</bdi></code> <span class="ok">✓ passed</span>' in table
+        assert table.count("not shown by a test: check it") == 1
 
 
 def test_the_bar_says_who_was_waited_for_and_the_side_what_each_stage_cost(pages: Pages) -> None:
