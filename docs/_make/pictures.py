@@ -5,6 +5,7 @@ import dataclasses
 import json
 import os
 import shutil
+import signal
 import struct
 import tempfile
 import zlib
@@ -294,6 +295,8 @@ def _merged(camera: Camera) -> None:
     for name, path, height in AFTERWARDS:
         camera.visit(path, height=height)
         camera.whole(name)
+    for tutorial in (_crash, _breaker):
+        tutorial(camera)
 
 
 AFTERWARDS = (
@@ -303,6 +306,49 @@ AFTERWARDS = (
     ("policy", "/policy/acme/1", 760),
     ("policy-edit", "/policy/acme/1/edit?column=In+Progress", 900),
 )
+# What an operator meets: a model that there is none of, in the policy.
+POLICY_FILE = "/repos/acme/board/contents/.github/cardinal.yml"
+BROKEN = ("Round prices down", "Print the date on receipts", "Sort the cart by price")
+
+
+def _breaker(camera: Camera) -> None:
+    """A mistake in the policy fails cards for one cause, until the board halts."""
+    team = camera.stage.team
+    there = team.call("alice", "GET", POLICY_FILE)
+    text = base64.b64decode(there["content"]).decode().replace("model: shop", "model: shopp")
+    content = base64.b64encode(text.encode()).decode()
+    body = {"message": "Another model", "content": content, "sha": there["sha"]}
+    team.call("alice", "PUT", POLICY_FILE, body)
+    camera.stage.wait("the policy is in force", lambda: _shown(camera, "/policy/acme/1", "shopp"))
+    for title in BROKEN:
+        number = team.new_card("alice", title, "As the others.", "In Progress")
+        dataclasses.replace(camera.stage, number=number).sees("it fails", Agent="failed")
+    camera.settle()
+    camera.inbox(height=700)
+    camera.live()
+    camera.page.locator("summary", has_text="Show").first.click()
+    camera.whole("breaker")
+
+
+def _shown(camera: Camera, path: str, text: str) -> str | None:
+    camera.visit(path)
+    return text if camera.page.get_by_text(text).count() else None
+
+
+def _crash(camera: Camera) -> None:
+    """Every process that serves runs is killed while an agent works."""
+    camera.visit("/health")
+    rows = camera.page.locator("tr", has=camera.page.locator("td", has_text="runs-")).all()
+    assert rows
+    for row in rows:
+        os.kill(int(row.locator("td").nth(2).inner_text()), signal.SIGKILL)
+    camera.visit_run(CARTS)
+    camera.page.get_by_text("resumed: reclaimed").first.wait_for(timeout=LIMIT_MS)
+    camera.page.get_by_text("got a worker").nth(1).wait_for(timeout=LIMIT_MS, state="attached")
+    camera.page.locator("h1 ~ *").get_by_text("working", exact=True).wait_for(timeout=LIMIT_MS)
+    camera.whole("crash")
+
+
 # Taken before this step of the story is played; the last one after all of them.
 WHEN: Mapping[str, Callable[[Camera], None]] = {
     "dragged to In Progress: queued, and says why": _brief_and_drag,
