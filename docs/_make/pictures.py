@@ -1,10 +1,14 @@
 """Plays the demo's story with a real browser beside it and takes the documentation's pictures on the way."""
 
+import base64
 import dataclasses
 import json
 import os
 import shutil
+import signal
+import struct
 import tempfile
+import zlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -13,6 +17,7 @@ from pathlib import Path
 from playwright.sync_api import Browser, Locator, Page, sync_playwright
 
 from forge.demo import launch
+from forge.demo.people import REPOSITORY
 from forge.demo.stage import Stage
 from forge.demo.story import TITLE, play
 
@@ -29,6 +34,30 @@ OTHERS = (
     ("Sort receipts by article", "They have the order of the cart.", "In Progress"),
 )
 CARTS = 2
+# A picture's commonest colours, and each pixel as the number of the nearest: a third of the bytes.
+COLOURS = 256
+REDUCE = """async ([png, most]) => {
+  const image = await createImageBitmap(await (await fetch("data:image/png;base64," + png)).blob());
+  const {width, height} = image, canvas = new OffscreenCanvas(width, height), seen = new Map();
+  const context = canvas.getContext("2d", {willReadFrequently: true});
+  context.drawImage(image, 0, 0);
+  const pixels = new Uint32Array(context.getImageData(0, 0, width, height).data.buffer);
+  for (const pixel of pixels) seen.set(pixel, (seen.get(pixel) ?? 0) + 1);
+  const parts = (pixel) => [pixel & 255, (pixel >> 8) & 255, (pixel >> 16) & 255];
+  const common = [...seen].sort((one, other) => other[1] - one[1]).slice(0, most);
+  const palette = common.map(([pixel]) => parts(pixel));
+  const nearest = new Map();
+  for (const pixel of seen.keys()) {
+    const own = parts(pixel);
+    const far = palette.map((it) => it.reduce((sum, part, at) => sum + (part - own[at]) ** 2, 0));
+    nearest.set(pixel, far.indexOf(Math.min(...far)));
+  }
+  const rows = new Uint8Array((width + 1) * height);
+  for (let at = 0; at < pixels.length; at++) rows[at + Math.floor(at / width) + 1] = nearest.get(pixels[at]);
+  let text = "";
+  for (let at = 0; at < rows.length; at += 8192) text += String.fromCharCode(...rows.subarray(at, at + 8192));
+  return {width, height, palette: palette.flat(), rows: btoa(text)};
+}"""
 QUIET_MS, LIMIT_MS, LOOK_MS = 2_500, 60_000, 250
 
 
@@ -50,7 +79,7 @@ class Camera:
         self.page.context.add_cookies([{"name": "forge_person", "value": "alice", "url": url}])
         self.page.goto(url + path)
 
-    def inbox(self, *, width: int = 1000, height: int = 640) -> None:
+    def inbox(self, *, width: int = 1200, height: int = 640) -> None:
         """Show Cardinal's inbox as alice sees it; she signs in first where she has not."""
         self.page.set_viewport_size({"width": width, "height": height})
         self.page.goto(self.cardinal_url)
@@ -71,21 +100,21 @@ class Camera:
             before = now
             self.page.wait_for_timeout(LOOK_MS)
 
-    def visit(self, path: str, *, width: int = 1000, height: int = 1000) -> None:
+    def visit(self, path: str, *, width: int = 1200, height: int = 760) -> None:
         """Show another page of Cardinal's to whoever is signed in."""
         self.page.set_viewport_size({"width": width, "height": height})
         self.page.goto(f"{self.cardinal_url}{path}")
 
     def whole(self, name: str) -> None:
         """Take what the window shows; a page of Cardinal's is checked."""
-        self.page.screenshot(path=self._path(name))
+        self._keep(name, self.page.screenshot())
         if self.page.url.startswith(self.cardinal_url):
             self.check(self.page)
 
     def part(self, name: str, what: Locator) -> None:
         """Take one element."""
         what.scroll_into_view_if_needed()
-        what.screenshot(path=self._path(name))
+        self._keep(name, what.screenshot())
 
     def comment(self, name: str, *words: str) -> None:
         """Take the newest comment of Cardinal's that holds all the words, wherever it is."""
@@ -110,10 +139,43 @@ class Camera:
         """Return the story's card on the board."""
         return self.page.locator(".card").filter(has_text=TITLE)
 
-    def _path(self, name: str) -> Path:
+    def live(self) -> None:
+        """Wait until the page follows its stream."""
+        self.page.get_by_text("live", exact=True).wait_for(timeout=LIMIT_MS)
+
+    def visit_card(self, number: int, **size: int) -> None:
+        """Show Cardinal's page of a card."""
+        self.visit(f"/cards/{REPOSITORY}/{number}", **size)
+        self.live()
+
+    def visit_run(self, number: int, tab: str = "", **size: int) -> None:
+        """Show the page of a card's newest run."""
+        self.visit_card(number)
+        run = self.page.locator("aside a[href^='/runs/']").last.get_attribute("href")
+        self.visit(f"{run}{tab}", **size)
+
+    def _keep(self, name: str, png: bytes) -> None:
         path = self.folder / f"{name}.png"
+        path.write_bytes(self._reduced(png))
         self.taken.append(path)
-        return path
+
+    def _reduced(self, png: bytes) -> bytes:
+        """Return the picture with a palette. Source: the PNG specification, sections 5 and 11."""
+        browser = self.page.context.browser
+        assert browser is not None
+        blank = browser.new_page()
+        made = blank.evaluate(REDUCE, [base64.b64encode(png).decode(), COLOURS])
+        blank.close()
+        chunks = {
+            b"IHDR": struct.pack(">IIBBBBB", made["width"], made["height"], 8, 3, 0, 0, 0),
+            b"PLTE": bytes(made["palette"]),
+            b"IDAT": zlib.compress(base64.b64decode(made["rows"]), 9),
+            b"IEND": b"",
+        }
+        return b"\x89PNG\r\n\x1a\n" + b"".join(
+            struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+            for kind, data in chunks.items()
+        )
 
 
 def _others(camera: Camera) -> None:
@@ -133,7 +195,7 @@ def _others(camera: Camera) -> None:
     team.drag("bob", working.number, "In Progress")
     _approve(working)
     noted.sees("it is in review", Agent="in review")
-    working.sees("the agent works", Progress="Teaching the receipt")
+    working.sees("the agent works", Progress="Testing an empty cart")
 
 
 def _approve(stage: Stage) -> None:
@@ -176,23 +238,37 @@ def _question(camera: Camera) -> None:
     camera.comment("question", "has a question")
     camera.comment("run-comment", "box:cancel", "validate")
     camera.inbox()
+    camera.live()
     camera.whole("inbox")
     camera.inbox(width=390, height=700)
+    camera.live()
     camera.whole("inbox-phone")
-    card = camera.page.locator("a[href^='/cards/']").first.get_attribute("href")
-    camera.visit(f"{card}")
+    camera.visit_card(camera.stage.number)
     camera.whole("card")
-    camera.visit("/boards/acme/1", width=1440, height=860)
+    camera.visit("/boards/acme/1", width=1440, height=760)
+    camera.live()
     camera.whole("cards")
-    camera.page.locator("a[href^='/runs/']").first.click()
-    camera.page.get_by_text("live", exact=True).wait_for(timeout=LIMIT_MS)
-    camera.page.set_viewport_size({"width": 1000, "height": 1000})
+    camera.visit_run(camera.stage.number)
+    camera.live()
     camera.whole("run")
+    camera.visit_run(CARTS, "/changes", height=640)
+    camera.page.locator(".diff tr.add td:nth-child(2)").last.click()
+    camera.page.locator("tr.remark textarea").fill("Say it in the language of the customer.")
+    camera.whole("remark")
 
 
 def _report(camera: Camera) -> None:
     camera.settle()
     camera.comment("report", "is done", "what to check")
+    camera.visit_run(camera.stage.number, height=900)
+    camera.page.get_by_role("heading", name="Report", exact=True).wait_for(timeout=LIMIT_MS)
+    camera.whole("story")
+
+
+def _in_review(camera: Camera) -> None:
+    camera.settle()
+    camera.visit_card(camera.stage.number, height=900)
+    camera.whole("card-review")
 
 
 def _review(camera: Camera) -> None:
@@ -216,10 +292,61 @@ def _merged(camera: Camera) -> None:
     camera.open(BOARD)
     camera.counts("1 running · 3 waiting on you · 0 queued")
     camera.whole("done")
-    camera.inbox()
-    for name, path in (("money", "/money"), ("health", "/health"), ("policy", "/policy/acme/1")):
-        camera.visit(path)
+    for name, path, height in AFTERWARDS:
+        camera.visit(path, height=height)
         camera.whole(name)
+    for tutorial in (_crash, _breaker):
+        tutorial(camera)
+
+
+AFTERWARDS = (
+    ("runs", "/runs", 620),
+    ("money", "/money", 760),
+    ("health", "/health", 900),
+    ("policy", "/policy/acme/1", 760),
+    ("policy-edit", "/policy/acme/1/edit?column=In+Progress", 900),
+)
+# What an operator meets: a model that there is none of, in the policy.
+POLICY_FILE = "/repos/acme/board/contents/.github/cardinal.yml"
+BROKEN = ("Round prices down", "Print the date on receipts", "Sort the cart by price")
+
+
+def _breaker(camera: Camera) -> None:
+    """A mistake in the policy fails cards for one cause, until the board halts."""
+    team = camera.stage.team
+    there = team.call("alice", "GET", POLICY_FILE)
+    text = base64.b64decode(there["content"]).decode().replace("model: shop", "model: shopp")
+    content = base64.b64encode(text.encode()).decode()
+    body = {"message": "Another model", "content": content, "sha": there["sha"]}
+    team.call("alice", "PUT", POLICY_FILE, body)
+    camera.stage.wait("the policy is in force", lambda: _shown(camera, "/policy/acme/1", "shopp"))
+    for title in BROKEN:
+        number = team.new_card("alice", title, "As the others.", "In Progress")
+        dataclasses.replace(camera.stage, number=number).sees("it fails", Agent="failed")
+    camera.settle()
+    camera.inbox(height=700)
+    camera.live()
+    camera.page.locator("summary", has_text="Show").first.click()
+    camera.whole("breaker")
+
+
+def _shown(camera: Camera, path: str, text: str) -> str | None:
+    camera.visit(path)
+    return text if camera.page.get_by_text(text).count() else None
+
+
+def _crash(camera: Camera) -> None:
+    """Every process that serves runs is killed while an agent works."""
+    camera.visit("/health")
+    rows = camera.page.locator("tr", has=camera.page.locator("td", has_text="runs-")).all()
+    assert rows
+    for row in rows:
+        os.kill(int(row.locator("td").nth(2).inner_text()), signal.SIGKILL)
+    camera.visit_run(CARTS)
+    camera.page.get_by_text("resumed: reclaimed").first.wait_for(timeout=LIMIT_MS)
+    camera.page.get_by_text("got a worker").nth(1).wait_for(timeout=LIMIT_MS, state="attached")
+    camera.page.locator("h1 ~ *").get_by_text("working", exact=True).wait_for(timeout=LIMIT_MS)
+    camera.whole("crash")
 
 
 # Taken before this step of the story is played; the last one after all of them.
@@ -228,6 +355,7 @@ WHEN: Mapping[str, Callable[[Camera], None]] = {
     "redirected once": _plan,
     "answered by a plain reply": _question,
     "dragged to Review": _report,
+    "changes requested in two threads": _in_review,
     "dragged back: a second run on the same branch": _review,
     "approved by a review": _answers,
 }
@@ -244,7 +372,8 @@ def take(page: Page, folder: Path, check: Callable[[Page], None] = lambda _: Non
     """Play the story and take the pictures into the folder; `check` each page of Cardinal's that is taken."""
     root = Path(tempfile.mkdtemp(prefix="cardinal-pictures-"))
     try:
-        with launch.running(root, settings={"CARDINAL_SCENARIOS": str(_scenarios(root))}) as scene:
+        settings = {"CARDINAL_SCENARIOS": str(_scenarios(root)), "CARDINAL_CHECKPOINT_S": "2"}
+        with launch.running(root, settings=settings) as scene:
             camera = Camera(page, Stage(scene.team), scene.cardinal_url, folder, check)
 
             def look(step: str) -> None:
@@ -262,7 +391,8 @@ def _scenarios(root: Path) -> Path:
     """Return a copy of the demo's scenarios in which one card is worked on while the pictures are taken."""
     folder = shutil.copytree(launch.SCENARIOS, root / "scenarios")
     carts = folder / "empty-carts.yml"
-    carts.write_text(carts.read_text().replace("- sleep: 1.5", "- sleep: 3600", 1))
+    before, pause, after = carts.read_text().rpartition("- sleep: ")
+    carts.write_text(f"{before}{pause}3600{after.removeprefix('1.5')}")
     return folder
 
 

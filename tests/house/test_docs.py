@@ -32,7 +32,7 @@ from runner.run.provider import SETTINGS
 from tests.house.source import PACKAGES, ROOT, sources
 from tests.rules.scene import NOW, POLICY, R1, card, given
 
-PICTURE_BYTES = 450_000  # of two pixels for each of the page
+PICTURE_BYTES = 250_000  # of two pixels for each of the page, with a palette
 MAX_WORDS = 40_000  # of all pages that are written by hand
 FENCE = re.compile(r"^ *```(?P<kind>\w*)\n(?P<text>.*?)^ *```$", re.DOTALL | re.MULTILINE)
 LINK = re.compile(r"\]\((?P<target>[^)\s]+)\)")
