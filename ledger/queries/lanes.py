@@ -247,7 +247,7 @@ def lane_counts(
     return by_column
 
 
-def count_waiting(db: Connection, scopes: Sequence[CardScope], wanted: CardFilter = ALL) -> int:
+def count_waiting_cards(db: Connection, scopes: Sequence[CardScope], wanted: CardFilter = ALL) -> int:
     """Return how many cards wait for a person: the one count of inbox, pages, boards and API."""
     return sum(waiting_by_state(db, scopes, wanted).values())
 

@@ -17,7 +17,7 @@ TOO_LARGE = f"with this change the file is larger than {MAX_BYTES // 1024} KiB: 
 _PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9_./@+-]*(?: [A-Za-z0-9_./@+-]+)*")  # needs no quotes, also in braces
 
 
-def change_text(text: str, changes: Mapping[Key, object]) -> str:
+def set_settings(text: str, changes: Mapping[Key, object]) -> str:
     """Return the file with each setting at its path set; a part that is missing is made.
 
     Raises PolicyError for a file that cannot be read, or whose form this cannot keep.
@@ -32,7 +32,7 @@ def change_text(text: str, changes: Mapping[Key, object]) -> str:
     return _checked(text, expected)
 
 
-def write_board(text: str) -> str:
+def write_built_in_board(text: str) -> str:
     """Return the file with the built-in board at its end, where it has none: one column of it is no board.
 
     Raises PolicyError as `edit` does.

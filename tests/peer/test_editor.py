@@ -14,7 +14,7 @@ from tests.peer.emulator import command
 PROGRAM = "yaml-language-server/bin/yaml-language-server"
 ANSWER_S = 60
 COLUMNS = "version: 1\nboard:\n  columns:\n    Doing:\n      archetype: execution\n"
-RIGHT = f"{COLUMNS}      budget_usd: 2.5\n      tools: {{network: [pypi.org]}}\nrepository: {{}}\n"
+RIGHT = f"{COLUMNS}      budget_usd: 2.5\n      tools: {{network: [a.example.org]}}\nrepository: {{}}\n"
 
 
 class Editor:

@@ -18,7 +18,7 @@ NOTE = "The agent named these tests. Their results are those in the output of th
 UNSHOWN = "not shown by a test: check it"
 _TASK = re.compile(r"^(?:[-*+]|\d{1,9}[.)])\s+\[[ xX]\]\s+(\S.*)$")
 _FENCES = ("```", "~~~")
-_PARTS = re.compile(r"\s*(?:::|[›>#./\\()])\s*")
+_PARTS = re.compile(r"::|[›>#./\\()]")
 _CASE = re.compile(r"\[[^\[\]]*\]$")  # of a test with parameters
 # A line that names a test that passed.
 _PASSED = tuple(
@@ -147,4 +147,4 @@ def _ends_of(names: Iterable[str]) -> set[tuple[str, ...]]:
 
 def _parts_of(name: str) -> tuple[str, ...]:
     parts = _PARTS.split(_CASE.sub("", name.strip()))
-    return tuple(part for part in parts if part and part != "py")
+    return tuple(part.strip() for part in parts if part.strip() not in ("", "py"))

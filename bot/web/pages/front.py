@@ -87,21 +87,8 @@ def mount(site: Site) -> None:
             form = _form(db, scopes)
             may = _right_to_answer(db, scopes, _roles(site, visit, boards))
             listed = _list_lanes(db, form, scopes)
-            waiting = lanes.count_waiting(db, scopes)
-        row, places, room = inbox_row_html(), iter(range(MAX_ACTING)), MAX_DECISIONS
-
-        def make(card: ListedCard, verb: str) -> Markup:
-            nonlocal room
-            view, place = card_view(card, site.clock()), next(places, None) if verb else None
-            it = (
-                None if place is None else decisions.find_decision(site, visit, card.card_id)
-            )  # may ask GitHub
-            made = row(view, form.address, verb, it, open=place == 0)
-            if it is None or len(made) > room:
-                return made if it is None else row(view, form.address, verb)
-            room -= len(made)
-            return made
-
+            waiting = lanes.count_waiting_cards(db, scopes)
+        make = _rows_with_decisions(site, visit, form)
         return following.page(
             "front.html",
             "/live/inbox",
@@ -136,6 +123,24 @@ def mount(site: Site) -> None:
         return following.list_stream(site, visit, scopes, shown, _maker(site, form, scopes, roles))
 
 
+def _rows_with_decisions(site: Site, visit: SignIn, form: FilterForm) -> Callable[[ListedCard, str], Markup]:
+    """Return the maker of the reader's own rows: the first ones have their decisions, others fetch them."""
+    row, places, room = inbox_row_html(), iter(range(MAX_ACTING)), MAX_DECISIONS
+
+    def make(card: ListedCard, verb: str) -> Markup:
+        nonlocal room
+        view, place = card_view(card, site.clock()), next(places, None) if verb else None
+        # This may ask GitHub.
+        it = None if place is None else decisions.find_decision(site, visit, card.card_id)
+        made = row(view, form.address, verb, it, open=place == 0)
+        if it is None or len(made) > room:
+            return made if it is None else row(view, form.address, verb)
+        room -= len(made)
+        return made
+
+    return make
+
+
 def _roles(site: Site, visit: SignIn, boards: Sequence[VisibleBoard]) -> Mapping[str, str]:
     """Return the visitor's roles in the repositories of the boards, as GitHub last named them."""
     return {name: site.readers.last_role(visit, name) for board in boards for name in board.seen}
@@ -165,7 +170,7 @@ def _maker(
 
     def make(db: Connection) -> ListHtml:
         listed, made = _list_lanes(db, form, scopes), dict[tuple[str, str], Markup]()
-        may, waiting = _right_to_answer(db, scopes, roles), lanes.count_waiting(db, scopes)
+        may, waiting = _right_to_answer(db, scopes, roles), lanes.count_waiting_cards(db, scopes)
 
         def once(card: ListedCard, verb: str) -> Markup:
             """Return the row, made once for all readers; its decision is fetched by who opens it."""

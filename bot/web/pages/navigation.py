@@ -34,7 +34,7 @@ def mount(site: Site) -> None:
         parameters.check_names()
         boards = site.boards_of(visit)
         with event_store.reading(site.engine) as db:
-            waiting = {board: lanes.count_waiting(db, [board.scope]) for board in boards}
+            waiting = {board: lanes.count_waiting_cards(db, [board.scope]) for board in boards}
         listed = [{"path": it.path, "name": _title(it), "waiting": waiting[it]} for it in boards[:MAX_BOARDS]]
         return jsonify(waiting=sum(waiting.values()), boards=listed)
 

@@ -26,7 +26,7 @@ from rules.card.column_actions import consequence
 from rules.errors import PolicyError
 from rules.policy import schema
 from rules.policy.column import ColumnPolicy
-from rules.policy.edit import Key, change_text, write_board
+from rules.policy.edit import Key, set_settings, write_built_in_board
 from rules.policy.locations import PATH
 from rules.policy.model import DEFAULT_TEXT, Policy, parse
 from rules.policy.network import FULL
@@ -206,7 +206,7 @@ def _draft(
     if not changes:
         return PolicyDraft(problems={"": (NOTHING,)})
     try:
-        changed = change_text(write_board(text), changes)
+        changed = set_settings(write_built_in_board(text), changes)
         after = parse(changed, home=home, installed=list_installed())
     except PolicyError as error:
         return PolicyDraft(problems=_by_field(policy_lines(error.problems), part))

@@ -165,8 +165,14 @@ def test_the_cards_that_wait_for_a_person_are_counted_once_and_have_the_first_la
     listed = lanes.by_lane(db, [EVERYTHING])
     waiting = [lane for lane in lanes.Lane if lane in lanes.WAITING_LANES]
     assert waiting == list(lanes.Lane)[: len(waiting)]
-    assert sum(len(listed[lane].cards) for lane in waiting) == lanes.count_waiting(db, [EVERYTHING]) == 3
-    assert lanes.count_waiting(db, [SHOP]) == lanes.count_waiting(db, [EVERYTHING], CardFilter(C.FAILED)) == 1
+    assert (
+        sum(len(listed[lane].cards) for lane in waiting) == lanes.count_waiting_cards(db, [EVERYTHING]) == 3
+    )
+    assert (
+        lanes.count_waiting_cards(db, [SHOP])
+        == lanes.count_waiting_cards(db, [EVERYTHING], CardFilter(C.FAILED))
+        == 1
+    )
 
 
 def test_a_card_is_an_assignees_own_in_its_lane(db: Connection) -> None:

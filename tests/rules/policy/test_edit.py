@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rules.errors import PolicyError
-from rules.policy.edit import change_text, write_board
+from rules.policy.edit import set_settings, write_built_in_board
 from rules.policy.model import DEFAULT_TEXT, parse
 from rules.policy.yaml_reader import MAX_BYTES, read
 
@@ -42,7 +42,7 @@ def changed_lines(before: str, after: str) -> list[str]:
 
 
 def test_a_value_is_replaced_and_its_comment_stays() -> None:
-    after = change_text(TEXT, {(*DOING, "budget_usd"): 3.5})
+    after = set_settings(TEXT, {(*DOING, "budget_usd"): 3.5})
     assert changed_lines(TEXT, after) == [
         "-            budget_usd: 2.00  # dollars",
         "+            budget_usd: 3.5  # dollars",
@@ -60,11 +60,11 @@ def test_a_value_is_replaced_and_its_comment_stays() -> None:
     ],
 )
 def test_a_missing_setting_is_one_more_line(key: tuple[str, ...], value: object, added: str) -> None:
-    assert changed_lines(TEXT, change_text(TEXT, {key: value})) == [f"+{added}"]
+    assert changed_lines(TEXT, set_settings(TEXT, {key: value})) == [f"+{added}"]
 
 
 def test_settings_in_braces_stay_in_them() -> None:
-    after = change_text(
+    after = set_settings(
         TEXT, {("board", "columns", "Tasks", "model"): "a", ("board", "columns", "Done", "model"): "b"}
     )
     assert "        Tasks: {archetype: inbox, model: a}   # ideas\n" in after
@@ -72,7 +72,7 @@ def test_settings_in_braces_stay_in_them() -> None:
 
 
 def test_texts_of_several_lines_and_lists_are_replaced_whole() -> None:
-    after = change_text(
+    after = set_settings(
         TEXT, {(*DOING, "instructions"): "One.\nTwo.\n", (*DOING, "tools", "network"): ["a.org", "b.org"]}
     )
     column = read(after).tree["board"]["columns"]["In Progress"]
@@ -83,7 +83,7 @@ def test_texts_of_several_lines_and_lists_are_replaced_whole() -> None:
 @pytest.mark.parametrize("text", ["version: 1\nboard: none\n", "version: [\n", "- 1\n", ""])
 def test_what_has_no_such_place_is_refused(text: str) -> None:
     with pytest.raises(PolicyError):
-        change_text(text, {("board", "columns", "X", "model"): "a"})
+        set_settings(text, {("board", "columns", "X", "model"): "a"})
 
 
 @given(
@@ -99,14 +99,14 @@ def test_what_has_no_such_place_is_refused(text: str) -> None:
     name=st.sampled_from(["model", "budget_usd", "instructions", "validation", "tools"]),
 )
 def test_any_value_is_read_back_as_it_was_given(value: object, place: tuple[str, ...], name: str) -> None:
-    tree = read(change_text(TEXT, {(*place, name): value})).tree
+    tree = read(set_settings(TEXT, {(*place, name): value})).tree
     for part in (*place, name):
         tree = tree[part]
     assert tree == value
 
 
 def test_the_built_in_board_can_be_the_start() -> None:
-    after = change_text(DEFAULT_TEXT, {(*DOING, "budget_usd"): 5.0})
+    after = set_settings(DEFAULT_TEXT, {(*DOING, "budget_usd"): 5.0})
     column = parse(after, home="acme/board").column("In Progress")
     assert column is not None
     assert column.budget_usd == 5.0
@@ -127,7 +127,7 @@ NAMES = [
 def test_a_column_of_any_name_gets_a_setting_and_all_else_stays(name: str, rest: str) -> None:
     quoted = json.dumps(name, ensure_ascii=False)
     text = f"version: 1\nboard:\n  columns:\n    {quoted}: {rest}\n    Last: {{archetype: inbox}}\n"
-    after = change_text(text, {("board", "columns", name, "budget_usd"): 3.5})
+    after = set_settings(text, {("board", "columns", name, "budget_usd"): 3.5})
     assert read(after).tree["board"]["columns"][name] == {"archetype": "execution", "budget_usd": 3.5}
     added = ", budget_usd: 3.5" if rest.startswith("{") else "budget_usd: 3.5\n      "
     assert after.replace(added, "", 1) == text
@@ -137,15 +137,15 @@ def test_a_column_of_any_name_gets_a_setting_and_all_else_stays(name: str, rest:
 @pytest.mark.parametrize("mark", ["", "\ufeff"])
 def test_added_lines_end_as_those_of_the_file(mark: str, ending: str) -> None:
     changes: dict[tuple[str, ...], object] = {(*DOING, "model"): "large", ("board", "limits", "runs"): 4}
-    made = change_text(mark + TEXT.replace("\n", ending), changes)
-    assert made == mark + change_text(TEXT, changes).replace("\n", ending)
+    made = set_settings(mark + TEXT.replace("\n", ending), changes)
+    assert made == mark + set_settings(TEXT, changes).replace("\n", ending)
     of_repository = f"{mark}version: 1{ending}repository: {{}}{ending}"
-    assert "\n" not in write_board(of_repository).replace("\r\n", "").replace("\r", "")
+    assert "\n" not in write_built_in_board(of_repository).replace("\r\n", "").replace("\r", "")
 
 
 def test_a_setting_goes_before_the_comma_and_the_comment_behind_the_last_one() -> None:
     text = "{version: 1, board: {columns: {\n  Doing: {archetype: execution, # why\n  },\n}}}\n"
-    after = change_text(text, {("board", "columns", "Doing", "model"): "a"})
+    after = set_settings(text, {("board", "columns", "Doing", "model"): "a"})
     assert after == text.replace("execution, # why", "execution, model: a, # why")
 
 
@@ -170,7 +170,7 @@ def test_a_setting_goes_before_the_comma_and_the_comment_behind_the_last_one() -
 )
 def test_a_file_that_cannot_be_changed_says_what_to_do(text: str, said: str) -> None:
     with pytest.raises(PolicyError) as refused:
-        change_text(text, {(*DOING, "usd_per_day"): 3.5, ("board", "limits", "runs"): 4})
+        set_settings(text, {(*DOING, "usd_per_day"): 3.5, ("board", "limits", "runs"): 4})
     assert said in str(refused.value)
 
 
@@ -178,14 +178,14 @@ def test_a_file_that_cannot_be_changed_says_what_to_do(text: str, said: str) -> 
 def test_a_file_without_a_board_gets_all_of_the_built_in_one(end: str) -> None:
     """With one of its columns alone, the others would be gone."""
     text = f"# ours\nversion: 1\nrepository: {{validation: none}}{end}"
-    after = change_text(write_board(text), {(*DOING, "budget_usd"): 5.0})
+    after = set_settings(write_built_in_board(text), {(*DOING, "budget_usd"): 5.0})
     assert after.startswith(text)
     before = parse(text, home="acme/board")
     assert [*parse(after, home="acme/board").board.columns] == [*before.board.columns]
-    assert write_board(after) == after
+    assert write_built_in_board(after) == after
 
 
 @pytest.mark.parametrize("text", ["{version: 1}\n", "version: 1\n...\n"])
 def test_a_board_that_cannot_be_added_is_added_by_hand(text: str) -> None:
     with pytest.raises(PolicyError, match="edit it by hand"):
-        write_board(text)
+        write_built_in_board(text)

@@ -76,8 +76,8 @@ def test_a_mistake_is_said_at_its_field_and_nothing_is_proposed(pages: Pages) ->
     [
         (
             "tools.network",
-            "b.example.org, files.pythonhosted.org",
-            "tools: {network: [b.example.org, files.pythonhosted.org]}",
+            "b.example.org, c.example.org",
+            "tools: {network: [b.example.org, c.example.org]}",
         ),
         ("tools.network", "full", 'tools: {network: ["*"]}'),
         ("on_success.move", "Review", "on_success: {move: Review}"),
