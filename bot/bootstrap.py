@@ -56,9 +56,9 @@ class Services:
         try:
             return self.context.app.bot_id
         except GithubError as error:
-            for each in self.on_every_board():
+            for services in self.on_every_board():
                 with suppress(GithubError):
-                    return each.hub.bot_id
+                    return services.hub.bot_id
             raise error
 
     def on(self, board: ServedBoard) -> "Services":

@@ -104,7 +104,7 @@ def part_names(folder: str) -> tuple[str, ...]:
     """Return the names of the modules in a package, sorted; none of them is imported."""
     package = find_spec(folder)
     modules = pkgutil.iter_modules(package.submodule_search_locations if package else ())
-    return tuple(sorted(it.name for it in modules if not it.name.startswith("_")))
+    return tuple(sorted(module.name for module in modules if not module.name.startswith("_")))
 
 
 def charter(part: object) -> str:

@@ -31,13 +31,13 @@ def decide(policy: Policy, snapshot: Snapshot | None, event: Event, now: datetim
         return _possible(snapshot, access.explain_pull_card(policy, snapshot, entered=entered))
     check = check_buttons.rewrite_check(snapshot, event, changes=rule.changes_check)
     if snapshot.only_checks and isinstance(event, RunEvent):
-        checked = merge_queue.follow_check(policy, snapshot, event, now) + check
+        decision = merge_queue.follow_check(policy, snapshot, event, now) + check
         ended = isinstance(event, RunEnded)
         if ended or isinstance(event, RunQueued):
-            checked += Decision((UpdateFace(snapshot.card_id),))
+            decision += Decision((UpdateFace(snapshot.card_id),))
         return _possible(
             snapshot,
-            (merge_queue.cancel_merge_if_unwanted(policy, snapshot) if ended else Decision()) + checked,
+            (merge_queue.cancel_merge_if_unwanted(policy, snapshot) if ended else Decision()) + decision,
         )
     decided = rule.decide(policy, snapshot, event, now)
     if rule.unsettles_merge:
@@ -47,8 +47,8 @@ def decide(policy: Policy, snapshot: Snapshot | None, event: Event, now: datetim
     return _possible(snapshot, decided + check)
 
 
-def _possible(snapshot: Snapshot, decided: Decision) -> Decision:
+def _possible(snapshot: Snapshot, decision: Decision) -> Decision:
     """Drop repeated intents, and those that GitHub refuses for a card that left the board."""
     refused: tuple[type[Intent], ...] = (UpdateFace, MoveCard) if snapshot.archived else ()
-    once = dict.fromkeys(intent for intent in decided.intents if not isinstance(intent, refused))
-    return Decision(tuple(once), tuple(dict.fromkeys(line for line in decided.because if line)))
+    once = dict.fromkeys(intent for intent in decision.intents if not isinstance(intent, refused))
+    return Decision(tuple(once), tuple(dict.fromkeys(line for line in decision.because if line)))

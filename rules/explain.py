@@ -61,31 +61,31 @@ def _who(policy: Policy, snapshot: Snapshot, command: str) -> str:
 
 
 def _of_run(policy: Policy, snapshot: Snapshot, run: RunRow, stopped: str, quotes: bool) -> str:
-    name = run.run_id
+    run_id = run.run_id
     if run.stop_asked == "cancel":
-        return f"{name} is being cancelled{_by(run)}"
+        return f"{run_id} is being cancelled{_by(run)}"
     if snapshot.question:
         who = _who(policy, snapshot, "answer")
         asks = f". It asks: {plain(snapshot.question.text, 160)}" if quotes else ""
-        return f"{name} waits for {who} to answer it, with a plain comment or /cardinal answer{asks}"
+        return f"{run_id} waits for {who} to answer it, with a plain comment or /cardinal answer{asks}"
     match run.state:
         case RunState.AWAITING_APPROVAL:
             who = _who(policy, snapshot, "approve")
-            return f"{name} waits for {who} to approve its plan, or to /cardinal redirect it"
+            return f"{run_id} waits for {who} to approve its plan, or to /cardinal redirect it"
         case RunState.PARKED:
             paused = (
-                f"{name} is paused{_by(run)}: /cardinal resume continues it"
+                f"{run_id} is paused{_by(run)}: /cardinal resume continues it"
                 if snapshot.is_paused
-                else f"{name} is paused: it continues on its own"
+                else f"{run_id} is paused: it continues on its own"
             )
             return stopped or paused
         case RunState.QUEUED:
             place = f", {in_queue(snapshot.place)}" if snapshot.place else ""
-            return stopped or f"{name} is queued{place}: {snapshot.because or 'it waits for its turn'}"
+            return stopped or f"{run_id} is queued{place}: {snapshot.because or 'it waits for its turn'}"
         case _:
             said = f": {plain(run.last_line, 160)}" if run.last_line else ""
             held = f"; then the card goes to {snapshot.held_back}" if snapshot.held_back else ""
-            return f"{name} is {run.state.replace('_', ' ')}{said}{held}"
+            return f"{run_id} is {run.state.replace('_', ' ')}{said}{held}"
 
 
 def _astray(policy: Policy, snapshot: Snapshot, run: RunRow) -> str:
@@ -103,7 +103,7 @@ def _of_rest(policy: Policy, snapshot: Snapshot) -> str:
     # What the rules said last is nearer to the truth than what the views can tell: a refused merge, for one.
     if said and snapshot.state in (CardState.BLOCKED, CardState.FAILED):
         return said
-    rest = derive(policy, snapshot)
-    if rest is None:
+    derived = derive(policy, snapshot)
+    if derived is None:
         return said or "its pull request is being merged"
-    return said if snapshot.state is rest.state and said else rest.because
+    return said if snapshot.state is derived.state and said else derived.because

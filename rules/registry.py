@@ -65,7 +65,7 @@ class Archetype(Protocol):
     AFTER_DISMISSAL: "DerivedState | None" = None
 
     def enter(
-        self, policy: "Policy", snapshot: "Snapshot", column: "ColumnPolicy", occasion: "RuleTrigger"
+        self, policy: "Policy", snapshot: "Snapshot", column: "ColumnPolicy", trigger: "RuleTrigger"
     ) -> "Decision":
         """Return the decision on a card that enters."""
 
@@ -85,7 +85,7 @@ class Action(Protocol):
         """Return whether columns of that kind may list it."""
 
     def plan(
-        self, policy: "Policy", snapshot: "Snapshot", settings: Any, occasion: "RuleTrigger"
+        self, policy: "Policy", snapshot: "Snapshot", settings: Any, trigger: "RuleTrigger"
     ) -> "Decision":
         """Return the action's decision."""
 

@@ -244,7 +244,7 @@ class Snapshot(CardRow):
     def open_questions(self) -> tuple[QuestionRow, ...]:
         """The open questions of its run, the newest first."""
         still_open = (it for it in self.questions if it.answered_at is None and not it.withdrawn)
-        return tuple(sorted(still_open, key=lambda it: it.asked_at, reverse=True))
+        return tuple(sorted(still_open, key=lambda question: question.asked_at, reverse=True))
 
     @property
     def places(self) -> frozenset[str]:
@@ -259,16 +259,18 @@ class Snapshot(CardRow):
     @property
     def leaving(self) -> QuestionRow | None:
         """The open question about the card being dragged away, whatever was asked since."""
-        return next((it for it in self.open_questions if it.asker == LEAVE), None)
+        return next((question for question in self.open_questions if question.asker == LEAVE), None)
 
     def find_answered(self, chosen: str = "") -> QuestionRow | None:
         """Return the answered question of that id, else the newest answered one of its run's own work."""
         answered = [
-            (it.answered_at, it.question_id, it) for it in self.questions if it.answered_at is not None
+            (question.answered_at, question.question_id, question)
+            for question in self.questions
+            if question.answered_at is not None
         ]
         about_work = (it for it in answered if it[2].subject != Subject.LEAVING)
         newest = max(about_work, key=lambda it: it[:2], default=(None, None, None))
-        return next((it for _, question_id, it in answered if question_id == chosen), newest[2])
+        return next((question for _, question_id, question in answered if question_id == chosen), newest[2])
 
     @property
     def finish_by(self) -> str:

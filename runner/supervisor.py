@@ -86,7 +86,7 @@ def _play(run: RunContext, visit: StageVisit) -> None:
 def _resume(run: RunContext, visit: StageVisit) -> None:
     """Resume the entry's newest turn when it did not end by itself, unless it has handed over."""
     cut = cut_short(run, since=visit.seq)
-    unheard = run.history.undelivered_answer() is not None
+    unheard = run.history.find_undelivered_answer() is not None
     if cut and (visit.target is None or run.history.stages.over or unheard):
         resume(run, cut)
 
@@ -161,7 +161,7 @@ def _carry_on(
     # A session of the card may repeat private text of skills that were attached before.
     log.secrecy = secrecy_of(spec.equipment, workspace.private_phrases())
     workspace.register_secrets(log.secrecy.phrases)
-    mirror = Mirror(spec.places.mirrors, spec.repository, remote, log.beat_or_stop)
+    mirror = Mirror(spec.paths.mirrors, spec.repository, remote, log.beat_or_stop)
     checkout = Checkout(workspace, mirror, spec.authorship.author, log.beat_or_stop)
     models, calls = _models(spec, agent), log.history.server_calls
     with gateway_of(
@@ -232,12 +232,12 @@ def carry_out(run: RunContext, *, allow_unsandboxed: bool) -> None:
 
 def _place(spec: RunSpec, log: RunLog) -> Workspace:
     backend = workspaces.load(spec.workspace)
-    workspace = backend.open(spec.places, tenancy(spec))
+    workspace = backend.open(spec.paths, tenancy(spec))
     # What was cut short while it was made begins again in an empty place; and where an earlier investigation
     # stood, it is at an older commit.
     if workspace.fresh or (spec.investigates and not log.history.reads):
         workspace.destroy()
-        workspace = backend.open(spec.places, tenancy(spec))
+        workspace = backend.open(spec.paths, tenancy(spec))
     return workspace
 
 
@@ -257,7 +257,7 @@ def _commits_kept(spec: RunSpec, log: RunLog, remote: Remote, workspace: Workspa
     """Return the count of a stopped run's commits; its own parts would raise StopRequested again."""
     if workspace.fresh:
         return 0
-    mirror = Mirror(spec.places.mirrors, spec.repository, remote, log.beat)
+    mirror = Mirror(spec.paths.mirrors, spec.repository, remote, log.beat)
     checkout = Checkout(workspace, mirror, spec.authorship.author, log.beat)
     return checkout.commits_since(mirror.read_ref(f"{spec.run_id}-start"))
 
@@ -279,11 +279,11 @@ def _cause(error: Exception) -> str:
     return ":".join((type(error).__name__, *filter(None, facts)))
 
 
-def _record_exit(spec: RunSpec, log: RunLog, leave: StageExit) -> None:
+def _record_exit(spec: RunSpec, log: RunLog, stage_exit: StageExit) -> None:
     """Write the run's exit to the log; a run that was requeued meanwhile stays queued."""
     run_id, history = spec.run_id, log.history
     last_known = one_line(f"{history.state}: {history.last_line}" if history.last_line else history.state)
-    match leave:
+    match stage_exit:
         case Park(why=why):
             log.append_unless_requeued(RunParked(run_id, why))
         case AwaitApproval():

@@ -44,8 +44,8 @@ class Kept:
                 state = pickle.dumps((store, world), pickle.HIGHEST_PROTOCOL)
                 shutil.copytree(root, folder, dirs_exist_ok=True)
             for repository in Path(folder).glob("forge/git/*/*.git"):  # a pack is copied faster
-                words = ("-C", str(repository), "-c", "repack.writeBitmaps=false", "repack", "-adnq")
-                subprocess.run(["git", *words], env=clean_environment(), check=True, timeout=60)
+                args = ("-C", str(repository), "-c", "repack.writeBitmaps=false", "repack", "-adnq")
+                subprocess.run(["git", *args], env=clean_environment(), check=True, timeout=60)
             kept = cls(state, [], [])
             for path in sorted(Path(folder).rglob("*")):
                 name, mode = str(path.relative_to(folder)), path.stat().st_mode & 0o7777

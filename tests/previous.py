@@ -9,13 +9,13 @@ PREVIOUS = "9360621b"
 
 def archive_of_previous() -> bytes:
     """Return its files as a tar archive."""
-    words = ("git", "archive", require_previous())
-    return subprocess.run(words, cwd=TESTS.parent, stdout=subprocess.PIPE, check=True, timeout=60).stdout
+    args = ("git", "archive", require_previous())
+    return subprocess.run(args, cwd=TESTS.parent, stdout=subprocess.PIPE, check=True, timeout=60).stdout
 
 
 def require_previous() -> str:
     """Return its commit; raises AssertionError in a clone that has not got it."""
-    words = ("git", "cat-file", "-e", PREVIOUS)
-    known = subprocess.run(words, cwd=TESTS.parent, capture_output=True, check=False, timeout=60)
+    args = ("git", "cat-file", "-e", PREVIOUS)
+    known = subprocess.run(args, cwd=TESTS.parent, capture_output=True, check=False, timeout=60)
     assert known.returncode == 0, f"this clone has no commit {PREVIOUS}: git fetch --unshallow"
     return PREVIOUS

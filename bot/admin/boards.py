@@ -28,10 +28,13 @@ def add_board(services: Services, board: ServedBoard) -> BoardId:
     services = services.on(board)
     board_id = board_sync.serve_board(services)
     with event_store.writing(services.engine) as db:
-        known = boards.get(db, board_id)
-        if known and (known.policy_repository, known.weight) != (board.policy_repository, board.weight):
-            wanted = BoardServed(board_id, board.policy_repository, board.weight)
-            reactor.append_and_react(db, wanted, now=services.now())
+        known_board = boards.get(db, board_id)
+        if known_board and (known_board.policy_repository, known_board.weight) != (
+            board.policy_repository,
+            board.weight,
+        ):
+            event = BoardServed(board_id, board.policy_repository, board.weight)
+            reactor.append_and_react(db, event, now=services.now())
     board_sync.load_policy(services, board_id)
     return board_id
 
@@ -39,18 +42,18 @@ def add_board(services: Services, board: ServedBoard) -> BoardId:
 def remove_board(services: Services, address: BoardAddress) -> None:
     """Serve the board no more. Raises UnservedBoardError, and BoardInUseError while runs work there."""
     with event_store.writing(services.engine) as db:
-        known = boards.at(db, *address)
-        if known is None or not known.served:
+        board = boards.at(db, *address)
+        if board is None or not board.served:
             raise UnservedBoardError(str(address))
         if ServedBoard(*address).is_configured(services.config):
             raise BoardInUseError(
                 address, "CARDINAL_BOARD names it: change that to another served board first"
             )
-        at_work = runs.list_held(db, known.board_id)
+        at_work = runs.list_held(db, board.board_id)
         if at_work:
             because = (
                 f"{count(len(at_work), 'run')} still active there: `cardinal runs` lists them; wait for "
                 "them, or cancel them"
             )
             raise BoardInUseError(address, because)
-        reactor.append_and_react(db, BoardRemoved(known.board_id), now=services.now())
+        reactor.append_and_react(db, BoardRemoved(board.board_id), now=services.now())

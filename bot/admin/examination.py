@@ -29,11 +29,11 @@ def keep_results(
 ) -> None:
     """Keep the results in the place of earlier ones about the same; those of hosts as such."""
     of_host = subject is ExaminationSubject.HOST
-    kept = [
+    kept_results = [
         KeptResult(it.name, it.level, it.message, it.next_step) for it in results if it.of_host is of_host
     ]
     with event_store.writing(engine) as db:
-        examinations.record_examination(db, host, subject, examiner, kept)
+        examinations.record_examination(db, host, subject, examiner, kept_results)
 
 
 def examine(_host: str) -> None:

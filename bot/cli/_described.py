@@ -107,7 +107,7 @@ def describe_command(command: click.Command, context: click.Context) -> dict[str
         "short_help": command.short_help,
         "hidden": command.hidden,
         "usage": command.collect_usage_pieces(context),
-        "params": [_param(it, context) for it in command.params],
+        "params": [_param(param, context) for param in command.params],
     }
     if isinstance(command, click.Group):
         inside = {name: command.get_command(context, name) for name in command.list_commands(context)}
@@ -129,7 +129,7 @@ def _inside(load: Load, name: str) -> click.Command:
 
 def _words(about: Mapping[str, Any]) -> dict[str, Any]:
     kept = {name: about.get(name) for name in ("name", "help", "short_help", "hidden")}
-    return {**kept, "params": [_made(it) for it in about["params"]]}
+    return {**kept, "params": [_make_parameter(it) for it in about["params"]]}
 
 
 def _param(param: click.Parameter, context: click.Context) -> dict[str, Any]:
@@ -154,7 +154,7 @@ def _type(kind: click.ParamType[Any]) -> Any:
     return "path" if isinstance(kind, click.Path | click.File) else ""
 
 
-def _made(about: Mapping[str, Any]) -> click.Parameter:
+def _make_parameter(about: Mapping[str, Any]) -> click.Parameter:
     how: dict[str, Any] = {
         "param_decls": about["opts"],
         "nargs": about["nargs"],

@@ -12,16 +12,16 @@ from bot.cli import CliError
 IN_ENGINE = '"$0" -P -m bot.cli images agent && exec "$0" "$@"'
 
 
-def exec_program(module: str, *words: str, workspace: str) -> NoReturn:
+def exec_program(module: str, *args: str, workspace: str) -> NoReturn:
     """Go on as that program; with containers, beside an engine that has the agents' image."""
     if importlib.util.find_spec("forge") is None:
         raise CliError("this Cardinal runs in an image, without the forge: install the wheel for that")
-    command = (sys.executable, "-P", "-m", module, *words)
+    command = (sys.executable, "-P", "-m", module, *args)
     if workspace == "docker":
         command = ("bash", str(context.script("engine")), "bash", "-c", IN_ENGINE, *command)
     replace(*command)
 
 
-def replace(*words: str) -> NoReturn:
+def replace(*args: str) -> NoReturn:
     """Go on as another program: signals and the exit code are its own."""
-    os.execvp(words[0], words)  # noqa: S606 -- no shell is wanted
+    os.execvp(args[0], args)  # noqa: S606 -- no shell is wanted

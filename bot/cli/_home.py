@@ -115,9 +115,9 @@ def run_operation(operation: Any, fields: Mapping[str, Any]) -> dict[str, Any]:
     """Return the answer of an operation of the API that only reads; no field counts that is None."""
     from bot.web.api.operation import check_fields
 
-    with open_request() as call:
+    with open_request() as request:
         given = {name: value for name, value in fields.items() if value is not None}
-        answer: ApiModel = operation.run(call, check_fields(operation.Input, given))
+        answer: ApiModel = operation.run(request, check_fields(operation.Input, given))
     return answer.model_dump(mode="json")
 
 
@@ -148,12 +148,12 @@ def find_card(db: Connection, name: str) -> CardRow:
     if issue is None:
         row = cards.get(db, CardId(name))
     else:
-        place = cards.canonical_name(db, issue["repository"]), int(issue["number"])
-        known = cards.of_issue(db, *place) or cards.of_pull(db, *place)
-        live = tuple(card for card in known if not card.archived)
+        issue_ref = cards.canonical_name(db, issue["repository"]), int(issue["number"])
+        known_cards = cards.of_issue(db, *issue_ref) or cards.of_pull(db, *issue_ref)
+        live = tuple(card for card in known_cards if not card.archived)
         if len(live) > 1:
             raise SharedNameError(name, live)
-        row = next(iter(known), None)
+        row = next(iter(known_cards), None)
     if row is None:
         raise UnlistedNameError("card", name)
     return row

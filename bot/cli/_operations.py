@@ -66,10 +66,12 @@ NOT_YET = "would be done"
 
 def api_address() -> tuple[str, str]:
     """Return the address and the token, without reading any other setting. Raises CliError."""
-    given = read_settings(os.environ, Path.cwd())
-    if given.mistakes:
-        raise CliError("; ".join(given.mistakes))
-    url, public_url, token = (given.texts.get(PREFIX + name, "") for name in ("URL", "PUBLIC_URL", "TOKEN"))
+    settings = read_settings(os.environ, Path.cwd())
+    if settings.mistakes:
+        raise CliError("; ".join(settings.mistakes))
+    url, public_url, token = (
+        settings.texts.get(PREFIX + name, "") for name in ("URL", "PUBLIC_URL", "TOKEN")
+    )
     url = url or public_url
     wanted = (
         (url, "CARDINAL_URL to the address of a Cardinal"),
@@ -142,18 +144,18 @@ class JobPlace(NamedTuple):
 def job_names(call: Call, filters: Sequence[str], most: int) -> list[JobPlace]:
     """Return the jobs of the filters, or of standard input. Raises CliError where there are more."""
     rows = (row.split(maxsplit=1) for row in sys.stdin)
-    given = _filter(call, filters) if filters else (JobPlace(*row) for row in rows if row)
-    listed = list(islice(_once(given), most + 1))
+    job_places = _filter(call, filters) if filters else (JobPlace(*row) for row in rows if row)
+    listed = list(islice(_once(job_places), most + 1))
     if len(listed) > most:
         raise CliError(f"more than {most} jobs match, so nothing was done: narrow it down, or raise --most")
     return listed
 
 
 def _once(given: Iterable[JobPlace]) -> Iterator[JobPlace]:
-    known = set[JobPlace]()
+    job_places = set[JobPlace]()
     for job in given:
-        if job not in known:
-            known.add(job)
+        if job not in job_places:
+            job_places.add(job)
             yield job
 
 
@@ -327,8 +329,8 @@ def _example(name: str, part: Operation) -> str:
     job = "{owner}/{repository}#{number}".format(**{it: given.pop(it) for it in JOB}) if _is_job(part) else ""
     places = [given.pop(field) for field in part["fields"] if field in part["required"] and field in given]
     options = (f"--{field} {shlex.quote(str(value))}" for field, value in given.items())
-    words = [shlex.quote(str(value)) for value in (*places, *([job] if job else []))]
-    return " ".join(("cardinal job", name, *words, *options))
+    args = [shlex.quote(str(value)) for value in (*places, *([job] if job else []))]
+    return " ".join(("cardinal job", name, *args, *options))
 
 
 def _params(part: Operation) -> Iterator[click.Parameter]:

@@ -169,7 +169,7 @@ def _give_to_all(
 def board_column(board: BoardRow, wanted: str) -> str:
     """Return the column's name as the board has it. Raises CliError."""
     names = [column.name for column in board.columns]
-    alike = [wanted] if wanted in names else [it for it in names if same_column(it, wanted)]
+    alike = [wanted] if wanted in names else [name for name in names if same_column(name, wanted)]
     if len(alike) != 1:
         which = alternatives(alike or names)
         raise CliError(clean(f"{board.address}: {wanted} does not name exactly one column; choose {which}"))
@@ -197,9 +197,9 @@ def _switch(services: Services, board: BoardRow, word: str, scope: str, column: 
 
 def verb(name: str) -> click.Command:
     """Return the command that gives the slash command of that name."""
-    part = COMMANDS.load(name)
-    about = " ".join((part.__doc__ or "").split())
-    help_text = HELP.format(about=about, name=name, example=example(name, part.USAGE))
+    slash_command = COMMANDS.load(name)
+    about = " ".join((slash_command.__doc__ or "").split())
+    help_text = HELP.format(about=about, name=name, example=example(name, slash_command.USAGE))
 
     @click.command(name, help=help_text, short_help=re.split("[,:;.]", about)[0] + ".")
     @click.argument("target")
@@ -207,7 +207,7 @@ def verb(name: str) -> click.Command:
     def command(target: str, as_json: bool, text: tuple[str, ...] = ()) -> None:
         give(target, name, " ".join(text), as_json=as_json)
 
-    required = TAKES[part.TAKES]
+    required = TAKES[slash_command.TAKES]
     if required is not None:
         command.params.insert(1, click.Argument(["text"], nargs=-1, required=required))
     return command

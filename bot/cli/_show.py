@@ -100,22 +100,24 @@ def table(
     if not cells:
         yield empty
         return
-    facts = [place for place, head in enumerate(heads) if head not in PROSE]
-    prose = [place for place, head in enumerate(heads) if head in PROSE]
+    facts = [position for position, head in enumerate(heads) if head not in PROSE]
+    prose = [position for position, head in enumerate(heads) if head in PROSE]
     width = console.width
     if _width(console, _grid(heads, cells, facts)) + (PROSE_WIDTH + GAP) * len(prose) <= width:
-        yield from _drawn(console, _grid(heads, cells, range(len(heads))))
+        yield from _draw(console, _grid(heads, cells, range(len(heads))))
         return
     shown = list(facts)
     while len(shown) > 1 and _width(console, _grid(heads, cells, shown)) > width:
         shown.pop()
     console.width = UNBOUND
-    head, *lines = _drawn(console, _grid(heads, cells, shown))
+    head, *lines = _draw(console, _grid(heads, cells, shown))
     yield head
     for row, drawn in zip(cells, lines, strict=True):
         yield drawn
-        more = " · ".join(f"{heads[place]} {row[place]}" for place in facts[len(shown) :] if row[place])
-        for text in (more, *(row[place] for place in prose)):
+        more = " · ".join(
+            f"{heads[position]} {row[position]}" for position in facts[len(shown) :] if row[position]
+        )
+        for text in (more, *(row[position] for position in prose)):
             yield from textwrap.wrap(text, width - GAP, initial_indent=INDENT, subsequent_indent=INDENT)
 
 
@@ -212,14 +214,14 @@ def _grid(heads: Sequence[str], cells: Iterable[Sequence[str]], places: Sequence
     from rich.text import Text
 
     grid = Table(box=None, pad_edge=False, padding=(0, GAP, 0, 0), header_style="bold")
-    for place in places:
-        grid.add_column(heads[place], overflow="fold", no_wrap=heads[place] not in PROSE)
+    for position in places:
+        grid.add_column(heads[position], overflow="fold", no_wrap=heads[position] not in PROSE)
     for row in cells:  # a Text is no markup, whatever stands in it
-        grid.add_row(*(Text(row[place], style=COLOURS.get(row[place], "")) for place in places))
+        grid.add_row(*(Text(row[position], style=COLOURS.get(row[position], "")) for position in places))
     return grid
 
 
-def _drawn(console: "Console", grid: "Table") -> list[str]:
+def _draw(console: "Console", grid: "Table") -> list[str]:
     with console.capture() as captured:
         console.print(grid)
     return [row.rstrip() for row in captured.get().splitlines()]

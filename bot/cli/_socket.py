@@ -64,8 +64,8 @@ def listening(home: Path) -> Iterator[socket.socket]:
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     (folder / NAME).unlink(missing_ok=True)
     with socket.socket(socket.AF_UNIX) as listener:
-        with short_address(folder) as place:
-            listener.bind(place)
+        with short_address(folder) as address:
+            listener.bind(address)
         listener.listen(8)
         try:
             yield listener
@@ -83,12 +83,12 @@ def hand_over(home: Path, words: Sequence[str]) -> int | None:
     with socket.socket(socket.AF_UNIX) as connection:
         connection.settimeout(READY_S)
         try:
-            with short_address(home / "run") as place:
-                connection.connect(place)
+            with short_address(home / "run") as address:
+                connection.connect(address)
             if not is_same_user(connection) or connection.recv(1) != READY:
                 return None
-            sent = SentWords(words, os.getcwd(), dict(os.environ), running_code())
-            text = json.dumps(asdict(sent)).encode()
+            sent_words = SentWords(words, os.getcwd(), dict(os.environ), running_code())
+            text = json.dumps(asdict(sent_words)).encode()
             if len(text) > MAX_BYTES:
                 return None
             _send(connection, text)
@@ -180,22 +180,22 @@ def carry_out_for(connection: socket.socket) -> None:
     received = receive(connection)
     if received is None:
         return
-    sent, files = received
-    if sent.code != running_code() or not COMMANDS.load(sent.words[0]).READS:
+    sent_words, files = received
+    if sent_words.code != running_code() or not COMMANDS.load(sent_words.words[0]).READS:
         connection.sendall(NOT_HERE)
         return
-    for place, file in enumerate(files):
-        os.dup2(file, place)
+    for descriptor, file in enumerate(files):
+        os.dup2(file, descriptor)
         os.close(file)
     import logging  # not at the other end, whose start it would slow
 
     logging.getLogger().handlers.clear()
-    os.chdir(sent.folder)
+    os.chdir(sent_words.folder)
     os.environ.clear()
-    os.environ.update(sent.environ)
+    os.environ.update(sent_words.environ)
     try:
         _interrupt_when_left(connection)
-        code = _carry_out(list(sent.words))
+        code = _carry_out(list(sent_words.words))
     finally:
         signal.signal(signal.SIGIO, signal.SIG_IGN)  # nothing is left to interrupt
     try:

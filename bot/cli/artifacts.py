@@ -46,16 +46,16 @@ def command(run: str, digest: str | None, target: Path | None, as_json: bool) ->
       cardinal artifacts r12
       cardinal artifacts r12 --get 3fa9c1 --to log.txt
     """
-    with _home.open_request() as call:
-        with event_store.reading(call.site.engine) as db:
-            given = RunName(run=_home.find_run(db, run).run_id)
-        known = list_artifacts.run(call, given)
+    with _home.open_request() as request:
+        with event_store.reading(request.site.engine) as db:
+            run_name = RunName(run=_home.find_run(db, run).run_id)
+        artifact_list = list_artifacts.run(request, run_name)
     if digest is None:
-        answer = known.model_dump(mode="json")
+        answer = artifact_list.model_dump(mode="json")
         rows = answer_rows(answer["artifacts"], list_artifacts.COLUMNS, empty=f"{run} has no files")
         show(answer, as_json=as_json, text=lambda: rows)
         return
-    raw = _content(run, digest, known.artifacts)
+    raw = _content(run, digest, artifact_list.artifacts)
     if target is not None:
         write_file(target, raw)
     elif sys.stdout.isatty():  # a program wrote it: it may steer a terminal

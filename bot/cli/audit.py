@@ -100,14 +100,14 @@ def export(run: str, form: str, target: Path | None) -> None:
     """
     settings = _home.settings()
     with _home.open_for_reading() as db:
-        known = _home.find_run(db, run)
-        document = audit_trail.make_trail(db, known.run_id, at=utc_now(), secrets=secrets_of(settings))
+        known_run = _home.find_run(db, run)
+        document = audit_trail.make_trail(db, known_run.run_id, at=utc_now(), secrets=secrets_of(settings))
     written = text.write(document) if form == "md" else json.dumps(document, indent=1) + "\n"
     if target is None:
         click.echo(written, nl=False)
         return
     write_file(target, written.encode())
-    click.echo(f"{len(document['events'])} events of {known.run_id} are in {target}")
+    click.echo(f"{len(document['events'])} events of {known_run.run_id} are in {target}")
 
 
 def _verify_file(file: Path, *, as_json: bool) -> None:

@@ -39,24 +39,29 @@ def command(column: str | None, limit: int, markdown: bool, as_json: bool, **giv
       cardinal board
       cardinal board --column Review --label bug
     """
-    with _home.open_request() as call:
-        seen = call.boards
-        with event_store.reading(call.site.engine) as db:
+    with _home.open_request() as request:
+        visible_boards = request.boards
+        with event_store.reading(request.site.engine) as db:
             names = {it.board_id: tuple(known.name for known in it.columns) for it in boards.all_boards(db)}
             if column is not None and not any(column in of_board for of_board in names.values()):
                 raise card_filters.unknown_word("column", column, dict.fromkeys(chain(*names.values())))
             # What one board knows narrows the others to nothing.
-            wanted = check_fields(JobFilter, {name: it for name, it in given.items() if it is not None})
-            jobs = wanted.wanted(db, [board.scope for board in seen])
+            job_filter = check_fields(JobFilter, {name: it for name, it in given.items() if it is not None})
+            jobs = job_filter.wanted(db, [board.scope for board in visible_boards])
         described = [
-            show_board.describe_board(call, board, jobs, column=column or "", limit=limit)
-            for board in seen
+            show_board.describe_board(request, board, jobs, column=column or "", limit=limit)
+            for board in visible_boards
             if column is None or column in names[board.board_id]
         ]
         if markdown:
-            click.echo("\n".join(show_board.write_board_document(call, it) for it in described), nl=False)
+            click.echo(
+                "\n".join(
+                    show_board.write_board_document(request, board_detail) for board_detail in described
+                ),
+                nl=False,
+            )
             return
-    answers = [it.model_dump(mode="json") for it in described]
+    answers = [board_detail.model_dump(mode="json") for board_detail in described]
     show(answers, as_json=as_json, text=lambda: _text(answers))
 
 

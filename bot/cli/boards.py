@@ -90,11 +90,11 @@ def _add(board: BoardAddress, home: str, weight: int, as_json: bool) -> None:
     """
     if home and not REPOSITORY.fullmatch(home):
         raise MissingWishError("--policy-repository needs an owner and a name, such as acme/board")
-    wanted = ServedBoard(*board, home, weight=weight)
+    served_board = ServedBoard(*board, home, weight=weight)
     with _services() as services:
-        served.add_board(services, wanted)
-    about = {"board": str(board), "policy_repository": wanted.home_repository, "weight": weight}
-    said = f"Cardinal serves {board}; its policy is in {wanted.home_repository}"
+        served.add_board(services, served_board)
+    about = {"board": str(board), "policy_repository": served_board.home_repository, "weight": weight}
+    said = f"Cardinal serves {board}; its policy is in {served_board.home_repository}"
     show(about, as_json=as_json, text=lambda: (said,))
 
 

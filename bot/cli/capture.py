@@ -38,10 +38,12 @@ def command(minutes: int | None, most: int, off: bool, as_json: bool) -> None:
         capture.end_capture(config.home)
     elif minutes is not None:
         capture.begin_capture(config.home, now, lasting=timedelta(minutes=minutes), most=most)
-    order = capture.current_capture(config.home, now)
+    request = capture.current_capture(config.home, now)
     files = capture.list_deliveries(config.home)
     state = (
-        "off" if order is None else f"on, ends {ago(order.until, utc_now())}, at most {order.most} deliveries"
+        "off"
+        if request is None
+        else f"on, ends {ago(request.until, utc_now())}, at most {request.most} deliveries"
     )
     rows = [(file.name, file.stat().st_size) for file in files]
     show(

@@ -119,7 +119,7 @@ def check_commit(
 ) -> JudgedCommit:
     """Judge the commit and run its checks; `say` gets a line for each step."""
     config = configuration.read(os.environ, Path.cwd())
-    name, rules = clone.policy_column(cloned, column)
+    name, column_policy = clone.policy_column(cloned, column)
     say(clean(f"{cloned.commit[:SHORT]}, by {cloned.source} and the column {name}"))
     if cloned.uncommitted:
         say("Uncommitted changes are not checked.")
@@ -129,12 +129,12 @@ def check_commit(
     if len(judged.violations) > MAX_VIOLATIONS:
         say(f"and {len(judged.violations) - MAX_VIOLATIONS} more")
 
-    def checked(row: CheckRow) -> None:
+    def show_check(row: CheckRow) -> None:
         judged.rows.append(row)
         say(clean(_result(row)))
 
     if has_checks(cloned, fast=fast):
-        judged.result = run_checks(cloned, config, rules, fast=fast, say=checked)
+        judged.result = run_checks(cloned, config, column_policy, fast=fast, say=show_check)
         judged.rows[:] = judged.result.rows
         for row in judged.rows:
             if said := witness_text(row):
@@ -143,7 +143,7 @@ def check_commit(
         for violation in fewer:
             say(_find(violation))
         judged.violations += fewer
-        if judged.result.set_up_failed and not rules.tools.network:
+        if judged.result.set_up_failed and not column_policy.tools.network:
             judged.hint = clean(NO_NETWORK.format(name))
     else:
         say(

@@ -48,11 +48,11 @@ def command(
     if clean:
         _forge.replace("bash", str(context.script("clean")))
     workspace = workspace or ("local" if agent == "scripted" else "docker")
-    words = [f"--agent={agent}", f"--workspace={workspace}", f"--port={port}"]
+    args = [f"--agent={agent}", f"--workspace={workspace}", f"--port={port}"]
     switches = (
         ("--auto", auto), ("--enterprise", enterprise), ("--keep", keep),
         ("--browser", not (auto or no_browser)),
     )  # fmt: skip
-    words += [word for word, wanted in switches if wanted]
-    words += [f"--json={report}"] if report else []
-    _forge.exec_program("forge.demo", *words, workspace=workspace)
+    args += [word for word, wanted in switches if wanted]
+    args += [f"--json={report}"] if report else []
+    _forge.exec_program("forge.demo", *args, workspace=workspace)

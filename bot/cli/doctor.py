@@ -122,8 +122,8 @@ def _pack(archive: Path, context: DoctorContext, results: Sequence[CheckResult])
 def _lines(results: Sequence[CheckResult], mended: Sequence[str]) -> Iterable[str]:
     """Yield a line for each result, in a terminal below its heads; a step that several have is said once."""
     width = screen().width
-    for place, result in enumerate(results):
-        steps_next = {following.next_step for following in results[place + 1 : place + 2]}
+    for position, result in enumerate(results):
+        steps_next = {following.next_step for following in results[position + 1 : position + 2]}
         is_told = result.next_step and result.next_step not in steps_next
         step = f" → {sentence(result.next_step)}" if is_told else ""
         head = f"{result.level:<5} {result.name:<14} "

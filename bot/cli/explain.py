@@ -22,10 +22,10 @@ def command(card: str, as_json: bool) -> None:
     Example:
       cardinal explain acme/shop#12
     """
-    with _home.open_request() as call:
-        with event_store.reading(call.site.engine) as db:
+    with _home.open_request() as request:
+        with event_store.reading(request.site.engine) as db:
             row = _home.find_card(db, card)
-        answer = explain.explain_card(call, row)
+        answer = explain.explain_card(request, row)
 
     def text() -> tuple[str]:
         away = _home.absence()

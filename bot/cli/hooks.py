@@ -104,7 +104,7 @@ def _what_it_checks(folder: Path, places: tuple[HookPlace, ...]) -> str:
     """Return which checks a push of HEAD would get."""
     from bot.admin.trial import in_force  # reads the policy, which no hook needs to be installed
 
-    if all(place.name != "pre-push" for place in places):
+    if all(hook.name != "pre-push" for hook in places):
         return "A push is judged by the guards. No check runs on a server."
     try:
         judged = in_force.find(folder, "HEAD")
@@ -120,18 +120,18 @@ def _what_it_checks(folder: Path, places: tuple[HookPlace, ...]) -> str:
 
 def _print(places: tuple[HookPlace, ...], folder: Path, *, as_json: bool) -> None:
     def text() -> Iterable[str]:
-        yield from table(HEADS, ((place.name, place.state, place.path) for place in places), empty="no hooks")
-        for place in places:
-            if place.chained:
-                yield clean(f"{place.name} also runs the hook that was there before")
-            if place.manager and place.state is not HookState.OURS:
+        yield from table(HEADS, ((hook.name, hook.state, hook.path) for hook in places), empty="no hooks")
+        for hook in places:
+            if hook.chained:
+                yield clean(f"{hook.name} also runs the hook that was there before")
+            if hook.manager and hook.state is not HookState.OURS:
                 yield clean(
                     "Git's hooks are not in this repository's own folder."
-                    f" Add this line to {place.manager}: {place.line}"
+                    f" Add this line to {hook.manager}: {hook.line}"
                 )
-            if place.trouble:
-                yield clean(f"{place.trouble}: {place.line}")
-        if any(place.state is HookState.OURS for place in places):
+            if hook.trouble:
+                yield clean(f"{hook.trouble}: {hook.line}")
+        if any(hook.state is HookState.OURS for hook in places):
             yield NO_POLICY if hooks.lacks_policy(folder) else clean(_what_it_checks(folder, places))
 
     show(places, as_json=as_json, text=text)

@@ -78,8 +78,8 @@ def command(drain: str | None, undrain: str | None, remove: str | None, as_json:
 
 
 def _remove(db: Connection, name: str) -> bool:
-    known = hosts.list_hosts(db)
-    if any(row.name == name and known.is_alive(row) for row in known.rows):
+    known_hosts = hosts.list_hosts(db)
+    if any(row.name == name and known_hosts.is_alive(row) for row in known_hosts.rows):
         raise LivingHostError(name)
     return hosts.remove_host(db, name)
 

@@ -106,9 +106,9 @@ def command(
     if not (webhook or poll or known or existing):
         raise MissingWishError(REACHABLE)
     choose = _choose if sys.stdin.isatty() else None
-    place = flow.SetUpContext(os.environ, Path.cwd(), lambda text: click.echo(clean(text)), utc_now, choose)
+    context = flow.SetUpContext(os.environ, Path.cwd(), lambda text: click.echo(clean(text)), utc_now, choose)
     try:
-        flow.set_up_app(wishes, place)
+        flow.set_up_app(wishes, context)
     except OSError as error:  # of files: those of the network have sentences of their own
         raise UnwritableError(error) from error
 

@@ -46,35 +46,35 @@ def command(run: str, follow: bool, zoom: str | None, as_json: bool) -> None:
     """
     depth = Zoom(zoom or (Zoom.DEBUG if follow or as_json else Zoom.ACTIVITY))
     folds = depth is Zoom.ACTIVITY and not as_json
-    seq, pause, held = 0, threading.Event(), list[RunLine]()
-    with suppress(KeyboardInterrupt), _home.open_request() as call:
-        with event_store.reading(call.site.engine) as db:
+    seq, pause, lines = 0, threading.Event(), list[RunLine]()
+    with suppress(KeyboardInterrupt), _home.open_request() as request:
+        with event_store.reading(request.site.engine) as db:
             run_id = _home.find_run(db, run).run_id
         while True:
-            page = follow_run.read_lines(call, run_id, seq, behind=None)
+            page = follow_run.read_lines(request, run_id, seq, behind=None)
             over = not page.more and (page.ended or not follow)
-            fresh = [it for it in page.lines if _is_shown(it, depth, folds)]
+            fresh = [run_line for run_line in page.lines if _is_shown(run_line, depth, folds)]
             if folds:
-                rows = [*held, *fresh]
-                held = [] if over else _open_steps(rows)
-                fresh = [row for row, _ in fold_rows(rows[: len(rows) - len(held)])]
-            for each in fresh:
-                click.echo(json.dumps(to_jsonable_python(each)) if as_json else "\n".join(_text(each)))
+                rows = [*lines, *fresh]
+                lines = [] if over else _open_steps(rows)
+                fresh = [row for row, _ in fold_rows(rows[: len(rows) - len(lines)])]
+            for line in fresh:
+                click.echo(json.dumps(to_jsonable_python(line)) if as_json else "\n".join(_text(line)))
             seq = page.last
             if over or (not page.more and pause.wait(POLL_S)):
                 return
 
 
-def _is_shown(each: RunLine, depth: Zoom, folds: bool) -> bool:
-    return (folds and each.step is not None) or list(Zoom).index(each.zoom) <= list(Zoom).index(depth)
+def _is_shown(line: RunLine, depth: Zoom, folds: bool) -> bool:
+    return (folds and line.step is not None) or list(Zoom).index(line.zoom) <= list(Zoom).index(depth)
 
 
 def _open_steps(rows: Sequence[RunLine]) -> list[RunLine]:
     """Return the steps at the end, to which others may come."""
-    last = next((place for place in range(len(rows), 0, -1) if rows[place - 1].step is None), 0)
+    last = next((position for position in range(len(rows), 0, -1) if rows[position - 1].step is None), 0)
     return list(rows[last:]) if len(rows) - last < MAX_HELD else []
 
 
-def _text(each: RunLine) -> Iterator[str]:
-    yield f"{local_time(each.at)}  {clean(each.text)}"
-    yield from text_block(each.output)
+def _text(line: RunLine) -> Iterator[str]:
+    yield f"{local_time(line.at)}  {clean(line.text)}"
+    yield from text_block(line.output)

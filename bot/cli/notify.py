@@ -106,24 +106,24 @@ def _list(as_json: bool) -> None:
       cardinal notify list --json
     """
     known = subscribers.read(_folder())
-    documents = [_document(name, it) for name, it in known.items()]
+    documents = [_document(name, subscriber) for name, subscriber in known.items()]
     rows = (_row(name, subscriber) for name, subscriber in known.items())
     show(documents, as_json=as_json, text=lambda: table(HEADS, rows, empty="no subscribers"))
 
 
-def _document(name: str, it: Subscriber) -> dict[str, object]:
-    return {"name": name, **it.model_dump(mode="json", exclude={"address"})}
+def _document(name: str, subscriber: Subscriber) -> dict[str, object]:
+    return {"name": name, **subscriber.model_dump(mode="json", exclude={"address"})}
 
 
-def _row(name: str, it: Subscriber) -> tuple[str, ...]:
-    quiet = f"{it.quiet_from:%H:%M}-{it.quiet_until:%H:%M} {it.time_zone}"
+def _row(name: str, subscriber: Subscriber) -> tuple[str, ...]:
+    quiet = f"{subscriber.quiet_from:%H:%M}-{subscriber.quiet_until:%H:%M} {subscriber.time_zone}"
     return (
         name,
-        ", ".join(it.kinds),
-        ", ".join(it.boards) or "all",
-        quiet if it.quiet_from != it.quiet_until else "",
-        f"{it.digest_minutes} min" if it.digest_minutes else "",
-        f"to {it.escalate_to} after {it.escalate_hours} h" if it.escalate_to else "",
+        ", ".join(subscriber.kinds),
+        ", ".join(subscriber.boards) or "all",
+        quiet if subscriber.quiet_from != subscriber.quiet_until else "",
+        f"{subscriber.digest_minutes} min" if subscriber.digest_minutes else "",
+        f"to {subscriber.escalate_to} after {subscriber.escalate_hours} h" if subscriber.escalate_to else "",
     )
 
 
@@ -139,7 +139,7 @@ def _remove(name: str, as_json: bool) -> None:
     """
     known = subscribers.read(_folder())
     _require(known, name)
-    subscribers.write(_folder(), {other: it for other, it in known.items() if other != name})
+    subscribers.write(_folder(), {other: subscriber for other, subscriber in known.items() if other != name})
     show({"removed": name}, as_json=as_json, text=lambda: (f"{clean(name)} no longer gets notices",))
 
 

@@ -35,14 +35,14 @@ def command(name: str | None, as_csv: bool, as_json: bool, **given: str | int | 
       cardinal runs --card acme/shop#12
       cardinal runs --status failed --days 7 --csv > failed.csv
     """
-    wanted = check_fields(list_runs.RunQuery, {field: it for field, it in given.items() if it is not None})
-    with _home.open_request() as call:
-        with event_store.reading(call.site.engine) as db:
+    query = check_fields(list_runs.RunQuery, {field: it for field, it in given.items() if it is not None})
+    with _home.open_request() as request:
+        with event_store.reading(request.site.engine) as db:
             card = _home.find_card(db, name) if name else None
-        found = list_runs.list_runs(call, wanted, card)
+        run_list = list_runs.list_runs(request, query, card)
         if as_csv:
-            click.echo(list_runs.as_csv(call, found), nl=False)
+            click.echo(list_runs.as_csv(request, run_list), nl=False)
             return
-    answer = found.model_dump(mode="json")
+    answer = run_list.model_dump(mode="json")
     rows = answer_rows(answer["runs"], list_runs.COLUMNS, empty="no runs")
     show(answer, as_json=as_json, text=lambda: rows)

@@ -70,45 +70,45 @@ def command(name: str, briefing: bool, zoom: str, patch: bool, markdown: bool, a
 def _patch(name: str) -> str:
     """Return the newest patch of a run. Raises NoPatchError."""
     with _home.open_for_reading() as db:
-        kept = patches.newest(db, _home.find_run(db, name))
-    if kept is None:
+        patch = patches.newest(db, _home.find_run(db, name))
+    if patch is None:
         raise NoPatchError(name, "no changes yet, or none saved yet")
-    raw = _home.read_blob(kept.digest)
+    raw = _home.read_blob(patch.digest)
     if raw is None:
-        where = f", kept on {kept.host}" if kept.host else ""
-        raise NoPatchError(name, f"the store here does not have {kept.digest[:12]}{where}")
+        where = f", kept on {patch.host}" if patch.host else ""
+        raise NoPatchError(name, f"the store here does not have {patch.digest[:12]}{where}")
     text = raw.decode("utf-8", "replace")
     return "\n".join((*text_block(text), "")) if sys.stdout.isatty() else text  # a program wrote it
 
 
 def _markdown(name: str) -> str:
-    with _home.open_request() as call:
+    with _home.open_request() as request:
         if RUN.fullmatch(name):
-            return get_run.write_run_document(call, _run(call, name))
-        with event_store.reading(call.site.engine) as db:
+            return get_run.write_run_document(request, _run(request, name))
+        with event_store.reading(request.site.engine) as db:
             card = _home.find_card(db, name)
-        return get_job.write_job_document(call, get_job.whole_job(call, card))
+        return get_job.write_job_document(request, get_job.whole_job(request, card))
 
 
-def _run(call: ApiRequest, name: str) -> JobRunDetail:
+def _run(request: ApiRequest, name: str) -> JobRunDetail:
     """Return the run. Raises UnlistedNameError."""
-    with event_store.reading(call.site.engine) as db:
+    with event_store.reading(request.site.engine) as db:
         row = _home.find_run(db, name)
-    return get_run.run(call, RunName(run=row.run_id))
+    return get_run.run(request, RunName(run=row.run_id))
 
 
 def _document(name: str, briefing: bool, zoom: Zoom) -> tuple[object, Iterable[str]]:
-    with _home.open_request() as call:
+    with _home.open_request() as request:
         if RUN.fullmatch(name) and not briefing:
-            answer = _run(call, name).model_dump(mode="json")
+            answer = _run(request, name).model_dump(mode="json")
             return answer, answer_lines(answer, get_run.COLUMNS)
-        with event_store.reading(call.site.engine) as db:
+        with event_store.reading(request.site.engine) as db:
             if briefing:
                 return _describe_stack(db, _home.find_run(db, name))
             card = _home.find_card(db, name)
-        job = get_job.whole_job(call, card).model_dump(mode="json")
-        events = list_events.events_of(call, card.card_id, zoom, MAX_LINES, folds=True).events
-    timeline = [it.model_dump(mode="json") for it in events]
+        job = get_job.whole_job(request, card).model_dump(mode="json")
+        events = list_events.events_of(request, card.card_id, zoom, MAX_LINES, folds=True).events
+    timeline = [job_event.model_dump(mode="json") for job_event in events]
     return {**job, "events": timeline}, _card_text(job, events)
 
 
@@ -116,8 +116,8 @@ def _card_text(job: Mapping[str, Any], events: Iterable[JobEvent]) -> Iterator[s
     now = utc_now()
     yield from answer_lines(job, get_job.COLUMNS)
     yield "events:"
-    for it in events:
-        yield f"  {ago(it.at, now)}  {it.run:5}  {clean(it.text, WORDS_CHARS)}"
+    for job_event in events:
+        yield f"  {ago(job_event.at, now)}  {job_event.run:5}  {clean(job_event.text, WORDS_CHARS)}"
 
 
 def _describe_stack(db: Connection, run: RunRow) -> tuple[dict[str, object], list[str]]:

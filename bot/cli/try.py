@@ -88,8 +88,8 @@ def command(
         workspace = _switch(place, agent, yes=yes) if agent else _prepare(agents_of(policy), place, yes=yes)
         if workspace == "local":
             _take_up_checks(place, yes=yes)
-    words = [str(place.folder), f"--workspace={workspace}", *([] if no_browser else ["--browser"])]
-    _forge.exec_program("forge.portable", *words, workspace=workspace)
+    args = [str(place.folder), f"--workspace={workspace}", *([] if no_browser else ["--browser"])]
+    _forge.exec_program("forge.portable", *args, workspace=workspace)
 
 
 def _switch(place: trial.Trial, agent: str, *, yes: bool) -> str:
@@ -98,8 +98,8 @@ def _switch(place: trial.Trial, agent: str, *, yes: bool) -> str:
         switch = plan_switch(place, agent)
         workspace = _prepare(agents_of(switch.policy), place, yes=yes)
         if switch.changes:
-            for each in switch.changes:
-                click.echo(clean(each))
+            for change in switch.changes:
+                click.echo(clean(change))
             click.echo("Runs that are under way keep the agent that they have.")
             if not yes:
                 click.confirm(f"Write this into {clean(str(place.folder / trial.POLICY))}?", abort=True)
@@ -135,8 +135,8 @@ def _begin(place: trial.Trial, agent: str, *, yes: bool) -> None:
     else:
         because = ", ".join(map(clean, checks.because))
         click.echo(f"checks, taken from {because}:" if because else "checks: none found, so none will run")
-        for each in checks.rules():
-            click.echo(f"  {clean(each)}")
+        for rule in checks.rules():
+            click.echo(f"  {clean(rule)}")
     for sentence in looked.notes:
         click.echo(clean(sentence))
     click.echo(f"You can change all of this later in {trial.FOLDER}/{trial.POLICY}.")

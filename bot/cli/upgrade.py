@@ -67,9 +67,9 @@ def command(wheel: str, copy: str | None, start: str) -> None:
 def upgrade(home: Path, wheel: str, copy: str | None, run: Run) -> None:
     """Put the wheel's version in place, and its ledger. Raises AlreadyUpError, PartsUpError, UpgradeError."""
 
-    def step(*words: str) -> None:
-        if run(words):
-            raise UpgradeError(words)
+    def step(*args: str) -> None:
+        if run(args):
+            raise UpgradeError(args)
 
     with lock_file.hold_alone(home):  # nothing starts while half of a version is there
         step(*pip(), "install", "--quiet", "--upgrade", wheel)

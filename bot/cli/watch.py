@@ -70,8 +70,8 @@ def command(
     depths = tuple(Zoom)[: tuple(Zoom).index(Zoom(zoom)) + 1]
     wanted = kinds or tuple(name for name, least in ZOOMS.items() if least in depths)
     pause = threading.Event()
-    with suppress(KeyboardInterrupt), _home.open_request() as call:
-        engine = call.site.engine
+    with suppress(KeyboardInterrupt), _home.open_request() as request:
+        engine = request.site.engine
         with event_store.reading(engine) as db:
             only = _home.find_card(db, card).card_id if card else None
             board_id = _home.board(db, board).board_id if board else None
@@ -79,8 +79,8 @@ def command(
         while True:
             with event_store.reading(engine) as db:  # a board may be new
                 scopes = [CardScope(it.board_id) for it in boards.all_boards(db)]
-            scopes = [it for it in scopes if board_id in (None, it.board_id)]
-            page = follow_events.read_events(call, scopes, wanted, seq, card_id=only, whole=True)
+            scopes = [card_scope for card_scope in scopes if board_id in (None, card_scope.board_id)]
+            page = follow_events.read_events(request, scopes, wanted, seq, card_id=only, whole=True)
             for event in page.events:
                 click.echo(event.model_dump_json() if as_json else _text(event))
             seq = page.last

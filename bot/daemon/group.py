@@ -247,13 +247,13 @@ class ProcessGroup:
         except BlockingIOError:  # it has left
             return
         connection.setblocking(True)
-        visit = ProcessRole("visit", lambda _ready: self.receive(connection))
+        process_role = ProcessRole("visit", lambda _ready: self.receive(connection))
         follow = with_parent()
         was = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
         with connection:
             pid = os.fork()
             if pid == 0:
-                become(visit, follow, -1, closing=(*self._pipe, visitors.fileno()), mask=was)
+                become(process_role, follow, -1, closing=(*self._pipe, visitors.fileno()), mask=was)
         signal.pthread_sigmask(signal.SIG_SETMASK, was)
         self._visits.add(pid)
 

@@ -133,7 +133,7 @@ def _forget_dead(redis: Redis) -> None:
 
     One that lives lists itself again.
     """
-    named = sorted(it for it in get_keys(connection=redis) if it.startswith(KEY))
+    named = sorted(key for key in get_keys(connection=redis) if key.startswith(KEY))
     reads = redis.pipeline(transaction=False)
     for each in named:
         reads.exists(each)

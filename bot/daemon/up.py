@@ -91,7 +91,7 @@ def up(environ: Mapping[str, str], cwd: Path, say: Say, listen: Listen, receive:
             *_working(config, tuple(QueueName), roster, tick=True),
         )
 
-        def changed(pids: Mapping[str, int]) -> None:
+        def record_children(pids: Mapping[str, int]) -> None:
             lock_file.record_presence(config.home, Presence(os.getpid(), address, pids))
 
         say(f"{program.of_home(config.home)} pid={os.getpid()} home={config.home}")
@@ -99,7 +99,7 @@ def up(environ: Mapping[str, str], cwd: Path, say: Say, listen: Listen, receive:
         ProcessGroup(
             roles=roles,
             say=say,
-            changed=changed,
+            changed=record_children,
             requests=roster.requests,
             visitors=visitors,
             receive=receive,

@@ -277,8 +277,10 @@ def take_over(current: CurrentWork, engine: Callable[[], Engine]) -> None:
     if hung := current.hung:
         with event_store.writing(engine()) as db:
             counted = hangs.count_hang(db, hung)
-        for it in counted:
-            log.error("work hung its worker name=%s times=%s set_aside=%s", it.name, it.times, it.set_aside)
+        for hang in counted:
+            log.error(
+                "work hung its worker name=%s times=%s set_aside=%s", hang.name, hang.times, hang.set_aside
+            )
     current.replace(())
     keep_in(current)
 

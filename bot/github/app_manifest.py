@@ -31,7 +31,7 @@ class Manifest:
     events: tuple[str, ...]
     fields: Mapping[str, Any]
 
-    def filled(
+    def form_fields(
         self, *, name: str, owner: str, webhook: str, active: bool, redirect_url: str, public_url: str = ""
     ) -> dict[str, Any]:
         """Return the fields of GitHub's form.
@@ -58,7 +58,7 @@ class Manifest:
             if LEVELS.index(_level(granted.get(name))) < LEVELS.index(_level(level))
         )
 
-    def unsubscribed(self, events: tuple[str, ...]) -> tuple[str, ...]:
+    def missing_events(self, events: tuple[str, ...]) -> tuple[str, ...]:
         """Return the events that are not among `events`, those of an App."""
         return tuple(name for name in self.events if name not in events)
 

@@ -73,20 +73,18 @@ class Hub:
         )
         scope = (config.github_url, str(config.app_id), self._owner)
         self._kept = TokenCache(self.records, f"tokens of {whose}", config.private_key, scope)
-        here = home_records(config, clock)  # contents are large, and cost one call to get again
-        self._contents = TokenCache(here, f"contents for {whose}", config.private_key, scope)
+        file_records = home_records(config, clock)  # contents are large, and cost one call to get again
+        self._contents = TokenCache(file_records, f"contents for {whose}", config.private_key, scope)
         self._tokens = Tokens(
             config.app_id, config.private_key, self._owner, self._ask_as_app, clock, shared=self._kept
         )
         url, everywhere = config.github_url, self.records if config.redis_url else None
-        places = CallSlots(
-            config.home / "run" / "calls", everywhere, f"calls of App {config.app_id} of {url}"
-        )
+        slots = CallSlots(config.home / "run" / "calls", everywhere, f"calls of App {config.app_id} of {url}")
         # As the App itself it has a limit of its own, whichever owner the call is about.
         as_app = ApiBudget(self.records, f"App {config.app_id} of {url}")
-        self._app = Wire(url, lambda _: self._tokens.app_word(), clock, as_app, read_s, places=places)
+        self._app = Wire(url, lambda _: self._tokens.app_word(), clock, as_app, read_s, places=slots)
         self._installed = Wire(
-            url, self._tokens.reaching, clock, self.budget, read_s, places=places, asks_for_tokens=True
+            url, self._tokens.reaching, clock, self.budget, read_s, places=slots, asks_for_tokens=True
         )
         self._bot: list[tuple[str, int]] = []  # filled once, by whichever owner's installation can say it
 
@@ -104,12 +102,12 @@ class Hub:
     @property
     def bot_login(self) -> str:
         """The App's login, `cardinal[bot]`; read once."""
-        return self._known_bot()[0]
+        return self._find_bot()[0]
 
     @property
     def bot_id(self) -> int:
         """The App's user id; read once."""
-        return self._known_bot()[1]
+        return self._find_bot()[1]
 
     def installation(self) -> Mapping[str, Any]:
         """Return the App's installation at the owner, as GitHub describes it now.
@@ -133,10 +131,10 @@ class Hub:
         A call about one repository uses a token for that repository and kind of call; a merge may change
         files of GitHub Actions only with `workflows`.
         """
-        price = READ if method == "GET" else CREATE if method == "POST" else WRITE
-        reach = token_scope.of_call(method, path, workflows=workflows)
+        cost = READ if method == "GET" else CREATE if method == "POST" else WRITE
+        scope = token_scope.of_call(method, path, workflows=workflows)
         return self._send(
-            ApiCall(method=method, path=path, price=price, body=body, params=params, reach=reach)
+            ApiCall(method=method, path=path, price=cost, body=body, params=params, reach=scope)
         )
 
     def address_of(self, path: str) -> str:
@@ -218,10 +216,10 @@ class Hub:
         for it.
         """
         mutates = document.lstrip().startswith("mutation")
-        price = CallCost(5 if mutates else 1, creates=mutates and bool(CREATING.search(document)))
+        cost = CallCost(5 if mutates else 1, creates=mutates and bool(CREATING.search(document)))
         body = {"query": document, "variables": dict(variables)}
-        reach = token_scope.TokenScope(repository) if repository else None
-        call = ApiCall("POST", self._installed.graphql_url, price, body, reach=reach)
+        scope = token_scope.TokenScope(repository) if repository else None
+        call = ApiCall("POST", self._installed.graphql_url, cost, body, reach=scope)
         name = " ".join(document.split("(", 1)[0].split())
         try:
             return self._query(name, call, may_miss)
@@ -235,9 +233,9 @@ class Hub:
         content = answer.body if isinstance(answer.body, dict) else {}
         errors = [error for error in content.get("errors") or () if not _may_miss(error, may_miss)]
         if errors:
-            refusal = from_graphql(name, errors, answer.headers, self._installed.now_s())
-            self._installed.note(refusal)
-            raise refusal
+            github_error = from_graphql(name, errors, answer.headers, self._installed.now_s())
+            self._installed.note(github_error)
+            raise github_error
         if not isinstance(content.get("data"), dict):
             raise UnavailableError(name, answer.status, "an answer without data")
         return dict(content["data"])
@@ -265,9 +263,9 @@ class Hub:
         except UnknownNameError:
             name = self._name_of(repository)
             token = self._tokens.for_pushing(name, workflows=workflows, writes=writes)
-        reach = token_scope.pushing(name, workflows=workflows, writes=writes)
-        if self._tokens.is_new(reach):
-            self._send_patiently(ApiCall("GET", f"/repos/{name}", READ, reach=reach))
+        scope = token_scope.pushing(name, workflows=workflows, writes=writes)
+        if self._tokens.is_new(scope):
+            self._send_patiently(ApiCall("GET", f"/repos/{name}", READ, reach=scope))
         return self.credentials(repository, token)
 
     def credentials(self, repository: str, token: str) -> Mapping[str, str]:
@@ -328,12 +326,12 @@ class Hub:
         return replace(call, reach=None) if outside else call
 
     def _ask_as_app(self, method: str, path: str, body: Mapping[str, Any] | None) -> Any:
-        wait_s = self.budget.closed_s() if method == "POST" else 0.0
+        wait_s = self.budget.remaining_closure_s() if method == "POST" else 0.0
         if wait_s > 0:  # the call that wants a token would be refused, too
             raise RateLimitedError(path, 429, "no token is asked for while a limit lasts", wait_s)
         return self._app.send(ApiCall(method, path, READ, body)).body
 
-    def _known_bot(self) -> tuple[str, int]:
+    def _find_bot(self) -> tuple[str, int]:
         if not self._bot:
             login, bot_id, asked_at = json.loads(self._kept.get("bot") or "[null, 0, 0]")
             if self._clock().timestamp() >= asked_at + BOT_KEPT_S:  # an App can be renamed

@@ -148,11 +148,11 @@ def from_answer(
 
 
 def _refusal_of(call: str, status: int, because: str, messages: tuple[str, ...]) -> GithubError:
-    known = refusals.classify(call, status, because)
-    if known.meaning in (Meaning.NOT_YET, Meaning.HELD):
-        return NotYetError(call, status, because, known.advice, held=known.meaning is Meaning.HELD)
-    final = known.meaning is Meaning.NEVER
-    return RefusedError(call, status, because, messages, known.advice, final=final)
+    refusal = refusals.classify(call, status, because)
+    if refusal.meaning in (Meaning.NOT_YET, Meaning.HELD):
+        return NotYetError(call, status, because, refusal.advice, held=refusal.meaning is Meaning.HELD)
+    final = refusal.meaning is Meaning.NEVER
+    return RefusedError(call, status, because, messages, refusal.advice, final=final)
 
 
 def from_graphql(call: str, errors: Sequence[Any], headers: Mapping[str, str], now_s: float) -> GithubError:

@@ -93,7 +93,7 @@ def _take(hub: Hub, due: Iterable[FailedDelivery]) -> list[FailedDelivery]:
     GitHub lists an attempt when it is made, which may be long after the request.
     """
 
-    def taken(record: bytes, now_s: float) -> tuple[bytes, list[FailedDelivery]]:
+    def take(record: bytes, now_s: float) -> tuple[bytes, list[FailedDelivery]]:
         known: dict[str, tuple[float, int]] = json.loads(record or b"{}")
         young = {guid: it for guid, it in known.items() if now_s - it[0] < 2 * MAX_PAUSE.total_seconds()}
         free = list[FailedDelivery]()
@@ -105,7 +105,7 @@ def _take(hub: Hub, due: Iterable[FailedDelivery]) -> list[FailedDelivery]:
         return json.dumps(young).encode(), free
 
     due = list(due)
-    return hub.records.change("requested redeliveries", taken) if due else []
+    return hub.records.change("requested redeliveries", take) if due else []
 
 
 def _pause(failures: int) -> timedelta:
@@ -164,11 +164,11 @@ def _missing(
         newest.setdefault(guid, attempt)
         counts[guid] = counts.get(guid, 0) + 1
     open_ = [guid for guid in newest if guid not in good]
-    there = came(DeliveryId(guid) for guid in open_)
+    delivery_ids = came(DeliveryId(guid) for guid in open_)
     return tuple(
         FailedDelivery(
             DeliveryId(guid), int(attempt["id"]), str(attempt["event"]), _time_of(attempt), counts[guid]
         )
         for guid in reversed(open_)
-        if guid not in there and (attempt := newest[guid])
+        if guid not in delivery_ids and (attempt := newest[guid])
     )

@@ -20,9 +20,9 @@ class PersonalHub(Hub):
     def __init__(self, config: Config, token: Secret, clock: Clock, say: Callable[[str], None]) -> None:
         super().__init__(config, clock, owner="person")
         self._token, self._say = token, say
-        places = CallSlots(config.home / "run" / "calls")
+        slots = CallSlots(config.home / "run" / "calls")
         url = config.github_url
-        self._installed = Wire(url, lambda _: token.reveal(), clock, self.budget, READ_S, places=places)
+        self._installed = Wire(url, lambda _: token.reveal(), clock, self.budget, READ_S, places=slots)
 
     def _send(self, call: ApiCall) -> Answer:
         until = time.monotonic() + MAX_WAIT_S

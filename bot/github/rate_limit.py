@@ -65,20 +65,20 @@ class ApiBudget:
         takes one, until an answer tells the true number.
         """
 
-        def taken(spent: RateUsage, now_s: float) -> tuple[RateUsage, float]:
-            wait_s = _wait_s(spent, now_s, SHARES[0], points=points, contents=int(creates))
-            hour = spent.windows.get(resource)
+        def take_points(usage: RateUsage, now_s: float) -> tuple[RateUsage, float]:
+            wait_s = _wait_s(usage, now_s, SHARES[0], points=points, contents=int(creates))
+            hour = usage.windows.get(resource)
             if hour is not None and hour.reset_s > now_s:
                 wait_s = max(wait_s, 0.0 if hour.remaining > 0 else hour.reset_s - now_s)
             if wait_s == 0:
                 if hour is not None:
-                    spent.windows[resource] = replace(hour, remaining=max(0, hour.remaining - 1))
+                    usage.windows[resource] = replace(hour, remaining=max(0, hour.remaining - 1))
                 second = ceil(now_s)  # never forgotten before its window is over
-                _add(spent.points, second, points, keep_s=60)
-                _add(spent.contents, second, int(creates), keep_s=3600)
-            return spent, wait_s
+                _add(usage.points, second, points, keep_s=60)
+                _add(usage.contents, second, int(creates), keep_s=3600)
+            return usage, wait_s
 
-        return self._change(taken)
+        return self._change(take_points)
 
     def learn(self, headers: Mapping[str, str]) -> None:
         """Take over the hourly allowance that an answer tells of; nobody waits longer than for a limit."""
@@ -87,11 +87,11 @@ class ApiBudget:
             return
         resource, (limit, remaining, reset_s) = headers.get("x-ratelimit-resource", "core"), map(int, figures)
 
-        def learnt(spent: RateUsage, now_s: float) -> tuple[RateUsage, None]:
+        def learn_window(usage: RateUsage, now_s: float) -> tuple[RateUsage, None]:
             window = Window(limit, remaining, min(reset_s, ceil(now_s + MAX_WAIT_S)))
-            return replace(spent, windows=_newer(spent.windows, resource, window)), None
+            return replace(usage, windows=_newer(usage.windows, resource, window)), None
 
-        self._change(learnt)
+        self._change(learn_window)
 
     def close(self, for_s: float, *, exact: bool = True) -> None:
         """Allow no call for `for_s` seconds: GitHub reported a limit.
@@ -99,14 +99,14 @@ class ApiBudget:
         If the length is a guess (not `exact`), each limit soon after the last one doubles the wait.
         """
 
-        def closed(spent: RateUsage, now_s: float) -> tuple[RateUsage, None]:
-            again = not exact and spent.closed_until_s and now_s < spent.closed_until_s + SOON_S
-            strikes = min(spent.strikes + 1, 10) if again else 0
+        def close_until(usage: RateUsage, now_s: float) -> tuple[RateUsage, None]:
+            again = not exact and usage.closed_until_s and now_s < usage.closed_until_s + SOON_S
+            strikes = min(usage.strikes + 1, 10) if again else 0
             until_s = now_s + min(for_s * 2**strikes, max(for_s, MAX_GUESS_S))
-            until_s = max(spent.closed_until_s, until_s)
-            return replace(spent, closed_until_s=until_s, strikes=strikes), None
+            until_s = max(usage.closed_until_s, until_s)
+            return replace(usage, closed_until_s=until_s, strikes=strikes), None
 
-        self._change(closed)
+        self._change(close_until)
 
     def spare(self, priority: int, *, points_per_hour: int | None = None) -> float:
         """Return the seconds that an act of `priority` (0 first, 3 last) should wait; 0 for now.
@@ -115,11 +115,11 @@ class ApiBudget:
         """
         share = SHARES[min(max(priority, 0), len(SHARES) - 1)]
         try:
-            spent, now_s = self.seen()
+            usage, now_s = self.seen()
         except UnavailableError:
             return AWAY_S
-        waits = [_wait_s(spent, now_s, share, points=1, contents=1)]
-        for window in spent.windows.values():
+        waits = [_wait_s(usage, now_s, share, points=1, contents=1)]
+        for window in usage.windows.values():
             allowed = min(window.limit, points_per_hour or window.limit)
             if window.limit - window.remaining >= allowed * share:
                 waits.append(window.reset_s - now_s)
@@ -131,36 +131,36 @@ class ApiBudget:
         0 also while the records do not answer: no call is counted then, and no wake-up carried.
         """
         try:
-            spent, now_s = self.seen()
+            usage, now_s = self.seen()
         except UnavailableError:
             return 0.0
-        wait_s = _wait_s(spent, now_s, SHARES[0], points=1, contents=0)
-        resets = (hour.reset_s for hour in spent.windows.values() if hour.remaining == 0)
-        until_s = max(now_s + wait_s, *resets, spent.closed_until_s)
+        wait_s = _wait_s(usage, now_s, SHARES[0], points=1, contents=0)
+        resets = (hour.reset_s for hour in usage.windows.values() if hour.remaining == 0)
+        until_s = max(now_s + wait_s, *resets, usage.closed_until_s)
         return until_s if until_s > now_s else 0.0
 
-    def closed_s(self) -> float:
+    def remaining_closure_s(self) -> float:
         """Return the seconds until a limit that GitHub reported is over; 0 without one."""
-        spent, now_s = self.seen()
-        return max(0.0, spent.closed_until_s - now_s)
+        usage, now_s = self.seen()
+        return max(0.0, usage.closed_until_s - now_s)
 
     def seen(self) -> tuple[RateUsage, float]:
         """Return the installation's spending by all its processes, and the Unix time."""
         record, now_s = self.records.read(self._name)
-        return self._parsed(record, now_s), now_s
+        return self._parse(record, now_s), now_s
 
     @property
     def _name(self) -> str:
         return f"budget of {self.installation}"
 
     def _change(self, change: Callable[[RateUsage, float], tuple[RateUsage, Result]]) -> Result:
-        def changed(record: bytes, now_s: float) -> tuple[bytes, Result]:
-            spent, result = change(self._parsed(record, now_s), now_s)
-            return _RECORD.dump_json(spent), result
+        def change_record(record: bytes, now_s: float) -> tuple[bytes, Result]:
+            usage, result = change(self._parse(record, now_s), now_s)
+            return _RECORD.dump_json(usage), result
 
-        return self.records.change(self._name, changed)
+        return self.records.change(self._name, change_record)
 
-    def _parsed(self, record: bytes, now_s: float) -> RateUsage:
+    def _parse(self, record: bytes, now_s: float) -> RateUsage:
         """Return the spending; a record torn by a crash counts as none.
 
         One that may have been lost counts as half of a minute's: GitHub's headers tell of the hour alone.
@@ -177,18 +177,18 @@ class ApiBudget:
 
 def _newer(windows: Mapping[str, Window], resource: str, window: Window) -> dict[str, Window]:
     """Return the windows with this one, unless an answer that was sent later has been seen."""
-    known = windows.get(resource, window)
-    late = (known.reset_s, -known.remaining) > (window.reset_s, -window.remaining)
-    return {**windows, resource: known if late else window}
+    known_window = windows.get(resource, window)
+    late = (known_window.reset_s, -known_window.remaining) > (window.reset_s, -window.remaining)
+    return {**windows, resource: known_window if late else window}
 
 
-def _wait_s(spent: RateUsage, now_s: float, share: float, *, points: int, contents: int) -> float:
+def _wait_s(usage: RateUsage, now_s: float, share: float, *, points: int, contents: int) -> float:
     """Return the seconds until so much more stays within `share` of the limits per minute and hour."""
-    waits = [spent.closed_until_s - now_s]
-    waits.append(_until_fits(spent.points, points, POINTS_PER_MINUTE * share, 60, now_s))
+    waits = [usage.closed_until_s - now_s]
+    waits.append(_until_fits(usage.points, points, POINTS_PER_MINUTE * share, 60, now_s))
     if contents:
-        waits.append(_until_fits(spent.contents, contents, CONTENTS_PER_MINUTE * share, 60, now_s))
-        waits.append(_until_fits(spent.contents, contents, CONTENTS_PER_HOUR * share, 3600, now_s))
+        waits.append(_until_fits(usage.contents, contents, CONTENTS_PER_MINUTE * share, 60, now_s))
+        waits.append(_until_fits(usage.contents, contents, CONTENTS_PER_HOUR * share, 3600, now_s))
     return max(0.0, *waits)
 
 

@@ -54,5 +54,5 @@ def list_refusals() -> tuple[Refusal, ...]:
 def classify(call: str, status: int, because: str) -> Refusal:
     """Return the first kind that fits the answer; UNKNOWN for any other."""
     said = because.lower().replace("’", "'")
-    of_call = (it for it in list_refusals() if it.call in call and status in it.statuses)
-    return next((it for it in of_call if all(word in said for word in it.words)), UNKNOWN)
+    of_call = (refusal for refusal in list_refusals() if refusal.call in call and status in refusal.statuses)
+    return next((refusal for refusal in of_call if all(word in said for word in refusal.words)), UNKNOWN)

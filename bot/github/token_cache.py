@@ -31,7 +31,7 @@ class TokenCache:
 
     def get(self, name: str) -> str | None:
         """Return the text, or None without one."""
-        return self._opened(self.records.read(self.record)[0]).get(name)
+        return self._open(self.records.read(self.record)[0]).get(name)
 
     def put(self, name: str, text: str) -> None:
         """Store the text."""
@@ -44,26 +44,26 @@ class TokenCache:
     def claim(self, name: str, for_s: float) -> bool:
         """Tell whether this process shall fetch the text of that name: no other one claimed it lately."""
 
-        def claimed(record: bytes, now_s: float) -> tuple[bytes, bool]:
-            known = self._opened(record)
+        def claim_name(record: bytes, now_s: float) -> tuple[bytes, bool]:
+            known = self._open(record)
             if float(known.get(name, 0)) > now_s:
                 return record, False
-            return self._sealed({**known, name: str(now_s + for_s)}), True
+            return self._seal({**known, name: str(now_s + for_s)}), True
 
-        return self.records.change(self.record, claimed)
+        return self.records.change(self.record, claim_name)
 
     def _change(self, more: Mapping[str, str], *, without: str | None) -> None:
-        def changed(record: bytes, _now_s: float) -> tuple[bytes, None]:
-            known = self._opened(record).items()
+        def change_record(record: bytes, _now_s: float) -> tuple[bytes, None]:
+            known = self._open(record).items()
             kept = {name: text for name, text in known if text != without and name not in more}
-            return self._sealed({**kept, **more}), None
+            return self._seal({**kept, **more}), None
 
-        self.records.change(self.record, changed)
+        self.records.change(self.record, change_record)
 
-    def _sealed(self, texts: Mapping[str, str]) -> bytes:
+    def _seal(self, texts: Mapping[str, str]) -> bytes:
         return self._lock().encrypt(json.dumps(dict(list(texts.items())[-MAX:])).encode())
 
-    def _opened(self, sealed: bytes) -> dict[str, str]:
+    def _open(self, sealed: bytes) -> dict[str, str]:
         texts = self._newest.get(sealed)
         if texts is None:
             texts = self._decrypted(sealed)

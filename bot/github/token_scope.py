@@ -89,14 +89,14 @@ def pushing(repository: str, *, workflows: bool = False, writes: bool = True) ->
     return TokenScope(repository, (*contents, *_WORKFLOWS) if workflows else contents)
 
 
-def scope_refusal(error: GithubError, reach: TokenScope) -> GithubError:
+def scope_refusal(error: GithubError, scope: TokenScope) -> GithubError:
     """Return the error for a token that GitHub refuses for this scope (a 422), else the error itself."""
     if error.status != 422:
         return error
     because = error.because.lower()
     if "permissions requested are not granted" in because:
-        wanted = ", ".join(f"{name}: {level}" for name, level in reach.permissions)
+        wanted = ", ".join(f"{name}: {level}" for name, level in scope.permissions)
         return PermissionMissingError(error.call, error.status, f"{error.because} Wanted: {wanted}")
     if "not accessible" in because or "does not exist" in because:
-        return UnknownNameError(error.call, 404, f"{reach.repository}: {error.because}")
+        return UnknownNameError(error.call, 404, f"{scope.repository}: {error.because}")
     return error

@@ -70,15 +70,15 @@ class Tokens:
                 "sign as the App", 0, f"the private key cannot sign: {type(error).__name__}"
             ) from None
 
-    def reaching(self, reach: TokenScope | None) -> str:
+    def reaching(self, scope: TokenScope | None) -> str:
         """Return a token of this scope; None: with all rights of the installation.
 
         All processes that share the cache request at most one in 55 minutes for each scope.
         """
-        name = reach.name if reach else ""
+        name = scope.name if scope else ""
         token = self._kept.get(name)
         if token is None or self._stale(token):
-            token = self._kept[name] = self._fresh(name, reach)
+            token = self._kept[name] = self._fresh(name, scope)
         return token.secret.reveal()
 
     def for_pushing(self, repository: str, *, workflows: bool = False, writes: bool = True) -> str:
@@ -87,55 +87,55 @@ class Tokens:
 
         Raises RefusedError for another owner's: the token would be for another repository of that name.
         """
-        reach = pushing(repository, workflows=workflows, writes=writes)
-        if not self.covers(reach):
+        scope = pushing(repository, workflows=workflows, writes=writes)
+        if not self.covers(scope):
             raise RefusedError("ask for a token", 0, f"{repository} is not of {self._owner}")
-        return self.reaching(reach)
+        return self.reaching(scope)
 
-    def covers(self, reach: TokenScope) -> bool:
+    def covers(self, scope: TokenScope) -> bool:
         """Tell whether the installation is at the repository's owner."""
-        return reach.owner.casefold() == self._owner.casefold()
+        return scope.owner.casefold() == self._owner.casefold()
 
-    def is_new(self, reach: TokenScope | None) -> bool:
+    def is_new(self, scope: TokenScope | None) -> bool:
         """Tell whether GitHub may refuse the token of this scope only because it is so new."""
-        kept = self._kept.get(reach.name if reach else "")
-        return kept is not None and self._clock() < kept.asked_at + NEW
+        token = self._kept.get(scope.name if scope else "")
+        return token is not None and self._clock() < token.asked_at + NEW
 
-    def await_known(self, reach: TokenScope | None, began_s: float) -> bool:
+    def await_known(self, scope: TokenScope | None, began_s: float) -> bool:
         """Wait a moment for GitHub to know the token; False when it should have, or was asked for that long.
 
         `began_s`: the first call with it, by the monotonic clock.
         """
-        if not self.is_new(reach) or time.monotonic() >= began_s + NEW.total_seconds():
+        if not self.is_new(scope) or time.monotonic() >= began_s + NEW.total_seconds():
             return False
         time.sleep(NEW_POLL_S)
         return True
 
     def forget(self) -> None:
         """Drop every cached token: GitHub refused one. Newer ones of other processes stay."""
-        for kept in self._kept.take_all():
-            self._shared.drop(_list_writers(kept))
+        for token in self._kept.take_all():
+            self._shared.drop(_list_writers(token))
 
-    def renew(self, reach: TokenScope | None) -> bool:
+    def renew(self, scope: TokenScope | None) -> bool:
         """Drop the token of this scope, unless it is young; return whether the next one is new.
 
         Since then a permission may have been accepted, or a repository added.
         """
-        kept = self._kept.get(reach.name if reach else "")
-        if kept is None or self._clock() < kept.asked_at + YOUNG:
+        token = self._kept.get(scope.name if scope else "")
+        if token is None or self._clock() < token.asked_at + YOUNG:
             return False
-        self._shared.drop(_list_writers(kept))
-        self._kept.drop(reach.name if reach else "")
+        self._shared.drop(_list_writers(token))
+        self._kept.drop(scope.name if scope else "")
         return True
 
-    def _fresh(self, name: str, reach: TokenScope | None) -> Token:
+    def _fresh(self, name: str, scope: TokenScope | None) -> Token:
         claim, until = f"claim: {name}", time.monotonic() + MINTING_S
         while (token := self._others(name)) is None or self._stale(token):
             if self._shared.claim(claim, MINTING_S) or time.monotonic() >= until:
                 try:
                     token = self._others(name)  # a process that claimed before may have stored one meanwhile
                     if token is None or self._stale(token):
-                        token = self._new(reach)
+                        token = self._new(scope)
                         self._shared.put(_name(name), _list_writers(token))
                 finally:
                     self._shared.put(claim, "0")
@@ -153,17 +153,17 @@ class Tokens:
         secret, expires_at, asked_at = json.loads(text)
         return Token(Secret(secret), datetime.fromisoformat(expires_at), datetime.fromisoformat(asked_at))
 
-    def _new(self, reach: TokenScope | None) -> Token:
+    def _new(self, scope: TokenScope | None) -> Token:
         """Request a token. Source: docs.github.com/rest/apps/apps, "Create an installation access token"."""
         path = f"/app/installations/{self._installation()}/access_tokens"
         try:
-            answer = self._ask("POST", path, reach.body() if reach else None)
+            answer = self._ask("POST", path, scope.body() if scope else None)
         except GithubError as error:
             if isinstance(error, NotFoundError):  # installed anew, under another id
                 self._installation_id = None
-            if reach is None:
+            if scope is None:
                 raise
-            raise scope_refusal(error, reach) from error
+            raise scope_refusal(error, scope) from error
         expires_at = datetime.fromisoformat(answer["expires_at"])
         return Token(Secret(answer["token"]), expires_at, self._clock())
 

@@ -145,7 +145,7 @@ class CallSlots:
     def hold(self, call: str) -> Iterator[None]:
         """Hold a slot for one call. Raises UnavailableError if none gets free in time; nothing was sent."""
         until = time.monotonic() + self.wait_s
-        place = _wait_for(self._take, until, f"{self.most} calls are under way here", call)
+        slot = _wait_for(self._take, until, f"{self.most} calls are under way here", call)
         lease = uuid4().hex
         try:
             if self.everywhere is not None:
@@ -154,18 +154,18 @@ class CallSlots:
                 _wait_for(lambda: change(partial(_lease, lease, self.most_everywhere)), until, full, call)
             yield
         finally:
-            os.close(place)
+            os.close(slot)
             if self.everywhere is not None:
                 with suppress(UnavailableError):  # the lease ends by itself
                     self.everywhere.change(self.record, partial(_give_back, lease))
 
     def _take(self) -> int | None:
         for n in range(self.most):
-            place = private_file.open_or_make(self.folder / str(n))
+            slot = private_file.open_or_make(self.folder / str(n))
             with suppress(BlockingIOError):
-                fcntl.flock(place, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                return place
-            os.close(place)
+                fcntl.flock(slot, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                return slot
+            os.close(slot)
         return None
 
 
@@ -214,7 +214,7 @@ class Wire:
         places: CallSlots,
         asks_for_tokens: bool = False,
     ) -> None:
-        self._places, self._asks_for_tokens = places, asks_for_tokens
+        self._slots, self._asks_for_tokens = places, asks_for_tokens
         self._base_url, self._clock, self._budget, self._read_s = base_url, clock, budget, read_s
         self._token, self._mine = token, threading.local()
 
@@ -235,7 +235,7 @@ class Wire:
         if self._asks_for_tokens:
             self._token(call.reach)  # a missing one is requested before this call holds a slot
         try:
-            with self._places.hold(str(call)):
+            with self._slots.hold(str(call)):
                 self._take(call)
                 status, headers, text = requester.requestJson(
                     call.method,
@@ -258,9 +258,9 @@ class Wire:
             if text and content is None:
                 raise UnavailableError(str(call), status, "an answer that is not JSON")
             return Answer(status, headers, content)
-        refusal = from_answer(str(call), status, headers, content, self.now_s())
-        self.note(refusal)
-        raise refusal
+        github_error = from_answer(str(call), status, headers, content, self.now_s())
+        self.note(github_error)
+        raise github_error
 
     def _take(self, call: ApiCall) -> None:
         """Count the call; raises RateLimitedError while a limit lasts: GitHub bans clients that go on.

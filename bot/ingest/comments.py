@@ -81,8 +81,8 @@ def _read_current(
         return no_events
     with event_store.reading(services.engine) as db:
         given = command_event(policies.in_force(db, card.board_id), card, parsed, author)
-        held = messages.list_held_messages(db, card.card_id)
-    meant = ok.find_meant(given, held) if isinstance(given, CommandGiven) else []
+        held_messages = messages.list_held_messages(db, card.card_id)
+    meant = ok.find_meant(given, held_messages) if isinstance(given, CommandGiven) else []
     if len(meant) != 1:
         return no_events  # none is released
     (shown,) = meant

@@ -173,7 +173,7 @@ def _record(db: Connection, services: Services, result: Resolution) -> None:
         refresh_requests.add(db, card_id, board_id, result.moves.get(card_id))
     for card_id, change in result.changes:
         change_reports.add_report(
-            db, card_id, change_reports.Report(change.by, change.about, change.value, change.at or now)
+            db, card_id, change_reports.ChangeReport(change.by, change.about, change.value, change.at or now)
         )
     for make in result.makers:
         events: tuple[Event, ...] = make(db)

@@ -85,29 +85,33 @@ def _cards_of_fact(services: Services, fact: facts.IssueFact) -> tuple[CardRow, 
     """Return the cards that the fact is about, of all cards of its issue or pull request."""
     match fact:
         case facts.PullRequestRead(echo=True):
-            known = _find_known(services, fact.repository, fact.number)  # an unknown one costs no call
+            known_cards = _find_known(services, fact.repository, fact.number)  # an unknown one costs no call
             with event_store.reading(services.engine) as db:
-                return tuple(card for card in known if not _is_own(db, card, fact))
+                return tuple(card for card in known_cards if not _is_own(db, card, fact))
         case facts.BoxTicked():
-            known = find_cards(services, fact.repository, fact.number)
+            known_cards = find_cards(services, fact.repository, fact.number)
             with event_store.reading(services.engine) as db:
                 posted = remotes.cards_of(db, str(fact.comment_id))
-            return known if len(known) < 2 else tuple(card for card in known if card.card_id in posted)
+            return (
+                known_cards
+                if len(known_cards) < 2
+                else tuple(card for card in known_cards if card.card_id in posted)
+            )
         case _:
             return find_cards(services, fact.repository, fact.number)
 
 
 def find_cards(services: Services, repository: str, number: int) -> tuple[CardRow, ...]:
     """Return the cards of an issue or pull request; an unknown card is read from GitHub."""
-    known = _find_known(services, repository, number)
-    if not known:
+    known_cards = _find_known(services, repository, number)
+    if not known_cards:
         hub = served_boards.hub_of(services.engine, services.config, services.context.app, repository)
         for card_id, board_id in github_board.cards_of_issue(hub, repository, number).items():
             on = services.if_served(board_id)
             if on is not None:
                 card_sync.require_synced(on, card_id)
-        known = _find_known(services, repository, number)
-    return known
+        known_cards = _find_known(services, repository, number)
+    return known_cards
 
 
 def _find_known(services: Services, repository: str, number: int) -> tuple[CardRow, ...]:
@@ -195,7 +199,7 @@ def _about_review(
         case facts.Reviewed():
             return _review(services, fact, card)
         case facts.ReviewWanted():
-            return _wanted(services, fact, card)
+            return _serve_review_request(services, fact, card)
         case facts.ReviewTakenBack():
             return lambda _: (on_pull.ReviewDismissed(card.card_id, fact.review_id),)
         case _:
@@ -205,18 +209,22 @@ def _about_review(
 def _pull(services: Services, fact: facts.PullRequestRead, card: CardRow) -> EventFactory:
     """Read the pull request, because deliveries come in any order."""
     try:
-        now = pulls.read(services.hub, fact.repository, fact.number)
+        pull = pulls.read(services.hub, fact.repository, fact.number)
     except NotFoundError:
         return no_events  # it is gone, and a sync of the card finds the rest
-    if now.updated_at is not None and now.updated_at < fact.at:
+    if pull.updated_at is not None and pull.updated_at < fact.at:
         expect_newer(f"pull request {fact.number}", fact.at, services.now())
 
     def make(db: Connection) -> tuple[Event, ...]:
-        known = cards.get(db, card.card_id)
-        if known is None or known.pull_number != fact.number or (fact.echo and _is_own(db, known, fact)):
+        known_card = cards.get(db, card.card_id)
+        if (
+            known_card is None
+            or known_card.pull_number != fact.number
+            or (fact.echo and _is_own(db, known_card, fact))
+        ):
             return ()
-        seen = (now.state, now.draft, now.head)
-        if seen == (known.pull_state, known.pull_draft, known.pull_head):
+        seen = (pull.state, pull.draft, pull.head)
+        if seen == (known_card.pull_state, known_card.pull_draft, known_card.pull_head):
             return ()
         return (on_pull.PullChanged(card.card_id, fact.number, *seen),)
 
@@ -236,16 +244,16 @@ def _read_unmerged(services: Services, fact: facts.MergeLeft, card: CardRow) -> 
         if merges.get(db, card.card_id) is None:
             return no_events  # Cardinal did not request this merge
     try:
-        now = github_merges.read(services.hub, card.pull_node_id)
+        merging = github_merges.read(services.hub, card.pull_node_id)
     except NotFoundError:
         return no_events  # it is gone, and a sync of the card finds the rest
 
     def make(db: Connection) -> tuple[Event, ...]:
-        known = merges.get(db, card.card_id)
-        gone = now.state == "open" and not now.queued and not now.auto
-        if known is None or known.number != fact.number or not gone:
+        merge = merges.get(db, card.card_id)
+        gone = merging.state == "open" and not merging.queued and not merging.auto
+        if merge is None or merge.number != fact.number or not gone:
             return ()
-        return (on_pull.MergeAwaited(card.card_id, fact.number, "", known.head, fact.reason.lower()),)
+        return (on_pull.MergeAwaited(card.card_id, fact.number, "", merge.head, fact.reason.lower()),)
 
     return make
 
@@ -285,7 +293,7 @@ def _review(services: Services, fact: facts.Reviewed, card: CardRow) -> EventFac
     return make
 
 
-def _wanted(services: Services, fact: facts.ReviewWanted, card: CardRow) -> EventFactory:
+def _serve_review_request(services: Services, fact: facts.ReviewWanted, card: CardRow) -> EventFactory:
     trusted = roles.writes(services.hub, fact.repository, fact.by)
     event = on_pull.ReviewRequested(card.card_id, fact.number, fact.reviewer, fact.by, trusted)
     return lambda _: (event,)

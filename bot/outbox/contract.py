@@ -64,7 +64,7 @@ class Act:
 
     def key(self, intent: Intent) -> EntryKey:
         return EntryKey(
-            self.key_format.format_map({it.name: getattr(intent, it.name) for it in fields(intent)})
+            self.key_format.format_map({field.name: getattr(intent, field.name) for field in fields(intent)})
         )
 
 

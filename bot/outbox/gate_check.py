@@ -86,8 +86,8 @@ def publish_check(
     body = {**says, "output": {**says.get("output", {}), "text": head_of_log}}
     root = repository_path(repository)
     if not known and (entry.attempts > 1 or failure_of(context, entry.key)):
-        there = find_check(context.hub, repository, head, entry.card_id)
-        known = there.check_id if there else ""
+        own_check = find_check(context.hub, repository, head, entry.card_id)
+        known = own_check.check_id if own_check else ""
     if known:
         try:
             context.hub.rest("PATCH", f"{root}/check-runs/{known}", body=body)

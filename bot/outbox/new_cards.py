@@ -72,14 +72,14 @@ def put_on_board(context: OutboxContext, board_id: BoardId, issue_id: str, colum
     """
     card_id = projects.add_card(context.hub, board_id, issue_id)
     with context.reading() as db:
-        known = boards.get(db, board_id)
-    if known is None:
+        board = boards.get(db, board_id)
+    if board is None:
         return card_id
     policy = context.policy(board_id)
-    for option in known.columns:
+    for option in board.columns:
         takes = policy.column(option.name) and policy.archetype(option.name).TAKES_NEW_CARDS
         if same_column(option.name, column) if column else takes:
-            projects.move_card(context.hub, board_id, card_id, known.status_field_id, option.option_id)
+            projects.move_card(context.hub, board_id, card_id, board.status_field_id, option.option_id)
             break
     return card_id
 
@@ -97,17 +97,19 @@ def wait_for(
 
     False where GitHub does not have each as a dependency; a comment there says so.
     """
-    missing = [it for it in parents if not _is_blocked(context, board_id, issue_id, it)]
+    missing = [parent for parent in parents if not _is_blocked(context, board_id, issue_id, parent)]
     if missing:
-        publish_comment(context, entry, issue, MISSING.format(", ".join(code(it, 150) for it in missing)))
+        publish_comment(
+            context, entry, issue, MISSING.format(", ".join(code(parent, 150) for parent in missing))
+        )
     return not missing
 
 
 def _is_blocked(context: OutboxContext, board_id: BoardId, issue_id: str, parent: str) -> bool:
-    place = links.issue_place(parent)
-    if place is None:
+    issue_ref = links.issue_ref_of(parent)
+    if issue_ref is None:
         return False
-    repository, number = place
+    repository, number = issue_ref
     with context.reading() as db:
         there = cards.of_issue(db, cards.canonical_name(db, repository), number)
     card = next((it for it in there if it.board_id == board_id), None)

@@ -84,7 +84,7 @@ def _resolve(host: str, is_private: bool) -> str:
         return ""
     except UnicodeError as error:  # a name that DNS cannot have
         raise GivenUpError(UNFIT) from error
-    known = [ipaddress.ip_address(it[4][0]) for it in answers]
+    known = [ipaddress.ip_address(answer[4][0]) for answer in answers]
     if not all(is_public_address(it) or (is_private and may_be_private(it)) for it in known):
         because = "its address is one of a private network, or no host's"
         raise GivenUpError(f"{because}: an operator allows a private one by webhook+private+https://…")

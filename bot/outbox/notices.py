@@ -108,7 +108,7 @@ def _lines(
     match recorded.event:
         case UsageMetered() if card is not None:
             policy, day = policies.in_force(db, board.board_id), now.date()
-            spent = spend.spent_by_limit(db, board.board_id, day, (card_id,))
+            spent = spend.sum_by_limit(db, board.board_id, day, (card_id,))
             passed = alerts(policy, spent, card.column or "", starter, card_id)
             return [
                 (f"spend:{board.board_id}:{day}:{key}", NoticeLine(kind, text=text)) for key, text in passed
@@ -142,9 +142,9 @@ def _put(
     lines: tuple[NoticeLine, ...] = (line,)
     truncated = False
     if merges:
-        waiting = (it for it in outbox.open_of_card(db, CardId(board.board_id)) if it.key == key)
-        earlier = [intent for it in waiting if isinstance(intent := handlers.intent_of(it), SendNotice)]
-        known = dict.fromkeys((*(it for intent in earlier for it in intent.lines), line))
+        waiting = (entry for entry in outbox.open_of_card(db, CardId(board.board_id)) if entry.key == key)
+        earlier = [intent for entry in waiting if isinstance(intent := handlers.intent_of(entry), SendNotice)]
+        known = dict.fromkeys((*(notice_line for intent in earlier for notice_line in intent.lines), line))
         lines = (*known,)[:MAX_KEPT]
         truncated = len(known) > MAX_KEPT or any(intent.truncated for intent in earlier)
     intent = SendNotice(CardId(board.board_id), key, name, lines, truncated)

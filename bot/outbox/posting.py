@@ -44,15 +44,15 @@ def publish_comment(
     Without `reposts` a comment that was deleted stays deleted; with `only_edits` none is posted.
     """
     hub, digest, body = context.hub, text_digest(text), mark(text, entry.key)
-    known = last_of(context, entry.key)
-    if known is None:
-        known = _adopt(context, thread, entry)
-    if only_edits and (known is None or not known.remote_id):
+    remote = last_of(context, entry.key)
+    if remote is None:
+        remote = _adopt(context, thread, entry)
+    if only_edits and (remote is None or not remote.remote_id):
         return ActResult("", digest)
-    if known is not None and (
-        _update(hub, thread.repository, known, digest, body, reads=unticks) or not reposts
+    if remote is not None and (
+        _update(hub, thread.repository, remote, digest, body, reads=unticks) or not reposts
     ):
-        return ActResult(known.remote_id, digest)
+        return ActResult(remote.remote_id, digest)
     answer = hub.rest("POST", _comments_path(thread), body={"body": body})
     return ActResult(str(answer.body["id"]), digest)
 
@@ -119,19 +119,19 @@ def _adopt(context: OutboxContext, thread: CommentThread, entry: Entry) -> Remot
     return None
 
 
-def _update(hub: Hub, repository: str, known: RemoteRow, digest: str, body: str, *, reads: bool) -> bool:
+def _update(hub: Hub, repository: str, remote: RemoteRow, digest: str, body: str, *, reads: bool) -> bool:
     """Edit the comment where it differs; False when somebody deleted it."""
-    if known.digest == digest:
+    if remote.digest == digest:
         if not reads:
             return True
         try:
-            path = f"{repository_path(repository)}/issues/comments/{known.remote_id}"
+            path = f"{repository_path(repository)}/issues/comments/{remote.remote_id}"
             current = str(hub.rest("GET", path).body["body"]).replace("\r\n", "\n")
         except NotFoundError:
             return False
         if current.strip() == body.strip():
             return True
-    return _edit(hub, repository, known.remote_id, body)
+    return _edit(hub, repository, remote.remote_id, body)
 
 
 def _edit(hub: Hub, repository: str, comment_id: str, body: str) -> bool:

@@ -89,7 +89,7 @@ def publish_due(context: OutboxContext, lane: str, *, within_s: float, begin_s: 
     holder = liveness.name(os.getpid())
     context, everywhere = _begin_turn(context)
     while context.clock() < until:
-        if lane == SPENDING_LANE and all(_spare_s(on, 0) > 0 for on in everywhere):
+        if lane == SPENDING_LANE and all(_spare_s(outbox_context, 0) > 0 for outbox_context in everywhere):
             break  # not even a question may go: leave the entries where they are
         entries = outbox.claim(
             context.engine, lane, lease_s=CLAIM_S[lane], holder=holder, most=TOGETHER[lane]
@@ -205,10 +205,10 @@ def _settle(context: OutboxContext, entry: Entry, outcome: ActResult, counts: Pu
         same = last is not None and (last.remote_id, last.digest) == (outcome.remote_id, outcome.digest)
         events = outcome.events(db)
         if not same:
-            done = EntryPublished(
+            event = EntryPublished(
                 CardId(entry.card_id), entry.key, entry.act, outcome.remote_id, outcome.digest
             )
-            events = (done, *events)
+            events = (event, *events)
         if entry.attempts > HELD_ATTEMPTS:
             events = (*events, EntryHeld(CardId(entry.card_id), entry.key, entry.act, ""))
         if events:
@@ -249,13 +249,13 @@ def _wait_for(
     They may not where all is refused until an owner acts: then the order stays as it was.
     """
     if entry.attempts >= HELD_ATTEMPTS:
-        held = EntryHeld(CardId(entry.card_id), entry.key, entry.act, str(error))
+        event = EntryHeld(CardId(entry.card_id), entry.key, entry.act, str(error))
         with event_store.writing(context.engine) as db:
-            earlier = event_store.newest_of(db, held.stream, EntryHeld, MAX_READ)
-            if all(it.key != entry.key or at < entry.created_at for at, it in earlier):
+            earlier = event_store.newest_of(db, event.stream, EntryHeld, MAX_READ)
+            if all(entry_held.key != entry.key or at < entry.created_at for at, entry_held in earlier):
                 if not error.held and entry.act not in IN_ORDER:
                     outbox.let_others_pass(db, entry)
-                event_store.append(db, held, at=context.clock())
+                event_store.append(db, event, at=context.clock())
     counted = entry.attempts <= HELD_ATTEMPTS
     if not counted:
         age_s = (context.clock() - entry.created_at).total_seconds()

@@ -50,10 +50,10 @@ def of_people(db: Connection, known: Mapping[str, Subscriber]) -> dict[str, Subs
     """Return the subscribers with their own choices; a channel chooses nothing."""
     choices = notice_choices.every(db)
     return {
-        name: it
-        if it.channel or (row := choices.get(name.casefold())) is None
-        else narrow_subscriber(it, choice_of(row))
-        for name, it in known.items()
+        name: subscriber
+        if subscriber.channel or (row := choices.get(name.casefold())) is None
+        else narrow_subscriber(subscriber, choice_of(row))
+        for name, subscriber in known.items()
     }
 
 

@@ -121,13 +121,13 @@ def story_of(db: Connection, run_id: RunId, site: str) -> Story:
     run = run_of(db, run_id)
     card = read_row(db, run.card_id)
     rows = timeline.of_card(db, card.card_id, Zoom.ACTIVITY, MAX_TIMELINE)
-    mine = tuple(row for row in reversed(rows) if row.run_id == run_id)
+    lines = tuple(row for row in reversed(rows) if row.run_id == run_id)
     story = Story.read(
         db,
         run,
         card=card,
-        activity=mine[:MAX_ACTIVITY],
-        stop_asked_at=next((row.at for row in mine if row.kind == "RunStopAsked"), None),
+        activity=lines[:MAX_ACTIVITY],
+        stop_asked_at=next((row.at for row in lines if row.kind == "RunStopAsked"), None),
         card_usd=spend.of_card(db, card.card_id).usd,
         on_pull=talks_on_pull(db, card, run),
         waived=_is_waived(db, card, run),
@@ -144,7 +144,7 @@ def _as_on_github(db: Connection, story: Story) -> tuple[CheckRow, ...]:
     """Return the run's checks, each of the commit as it is on GitHub, which may have signed it anew."""
     pushed = story.run.pushed_head
     judged = signed_commits.find_judged_commit(db, pushed) if pushed else ""
-    return tuple(replace(it, head=pushed) if it.head == judged else it for it in story.checks)
+    return tuple(replace(check, head=pushed) if check.head == judged else check for check in story.checks)
 
 
 def _is_reported(db: Connection, run: RunRow) -> str | None:
@@ -159,14 +159,14 @@ def _is_reported(db: Connection, run: RunRow) -> str | None:
 def _reports(db: Connection, run: RunRow) -> tuple[ReportRow, ...]:
     """Return the run's report and those of successful runs on its branch, oldest first; no investigations."""
     place = (run.repository, run.branch, Ending.SUCCEEDED)
-    made = [
+    run_ids = [
         past.run_id
         for past in reversed(runs.of_card(db, run.card_id, limit=MAX_REPORTS))
         if past.mode != INVESTIGATE
         and (past.run_id == run.run_id or (past.repository, past.branch, past.ending) == place)
     ]
-    by_run = reports.of_runs(db, made)
-    return tuple(by_run[run_id] for run_id in made if run_id in by_run)
+    by_run = reports.of_runs(db, run_ids)
+    return tuple(by_run[run_id] for run_id in run_ids if run_id in by_run)
 
 
 def _is_waived(db: Connection, card: CardRow, run: RunRow) -> bool:

@@ -81,8 +81,8 @@ def _is_news(db: Connection, event: RuleEvent) -> bool:
         case AgentPinned():
             return event.choice != instructions.find_pinned_agent(db, event.card_id)
         case CardSubscribed():
-            known = subscriptions.get(db, event.card_id, event.login)
-            return known is None or known.run_id != event.run_id
+            subscription = subscriptions.get(db, event.card_id, event.login)
+            return subscription is None or subscription.run_id != event.run_id
         case CardUnsubscribed():
             return subscriptions.get(db, event.card_id, event.login) is not None
         case _:

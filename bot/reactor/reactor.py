@@ -258,7 +258,7 @@ def _update_linked(db: Connection, card_id: CardId, event: Event, now: datetime)
 def _update_same_issue(db: Connection, card_id: CardId, event: Event, now: datetime) -> None:
     """Update the issue's cards on other boards after a run began or ended."""
     if isinstance(event, RunClaimed | RunEnded):
-        _apply_to(db, (it.card_id for it in same_issue.of_one_owner(db, card_id)), follow_other, now)
+        _apply_to(db, (card.card_id for card in same_issue.of_one_owner(db, card_id)), follow_other, now)
 
 
 def _update_dependents(db: Connection, card_id: CardId, now: datetime) -> None:
@@ -292,9 +292,9 @@ def _asks(db: Connection, card_id: CardId) -> bool:
 def _wholes(db: Connection, card_id: CardId, event: Event | None = None) -> list[CardId]:
     """Return the cards of the issue that the card's is a part of, or was until the event."""
     parent = links.parent_of(db, card_id)
-    before = links.issue_place(event.parent_before) if isinstance(event, LinksSeen) else None
+    before = links.issue_ref_of(event.parent_before) if isinstance(event, LinksSeen) else None
     places = ((parent.repository, parent.number) if parent else None, before)
-    return [card.card_id for place in places if place for card in cards.of_issue(db, *place)]
+    return [card.card_id for issue_ref in places if issue_ref for card in cards.of_issue(db, *issue_ref)]
 
 
 def _about(db: Connection, event: Event) -> tuple[CardRow | None, BoardId | None]:

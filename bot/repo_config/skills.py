@@ -55,10 +55,8 @@ def gather(
     known = {(skill.offer.source, skill.offer.name): skill for shelf in shelves for skill in _all(shelf)}
     names = {name.casefold() for _, name in known}
     attached = tuple(name for name in profile.skills if profile.firm or name.casefold() in names)
-    occasion = replace(
-        _occasion(services, card), profile=profile.name, attached=attached, of_column=of_column
-    )
-    choices = choose_skills(rules, occasion, [skill.offer for skill in known.values()])
+    context = replace(_occasion(services, card), profile=profile.name, attached=attached, of_column=of_column)
+    choices = choose_skills(rules, context, [skill.offer for skill in known.values()])
     return _equipment(choices, known)
 
 
@@ -112,9 +110,9 @@ def _equipment(choices: tuple[ConsideredSkill, ...], known: Mapping[tuple[str, s
     layers, files, considered = [], [], []
     for choice in choices:
         offer, why = choice.offer, choice.why
-        here = known.get((offer.source, offer.name))
-        if choice.loaded and here is not None and here.file is not None:
-            layer, contents, left = _load(here, here.file)
+        skill = known.get((offer.source, offer.name))
+        if choice.loaded and skill is not None and skill.file is not None:
+            layer, contents, left = _load(skill, skill.file)
             layers.append(layer)
             files += contents
             offer = replace(offer, digest=layer.digest)
@@ -135,10 +133,10 @@ def _equipment(choices: tuple[ConsideredSkill, ...], known: Mapping[tuple[str, s
     return Equipment(tuple(layers), tuple(files), tuple(considered))
 
 
-def _load(here: _Skill, file: SkillFile) -> tuple[Layer, list[SkillContent], list[str]]:
-    name, digest, left = file.name, hashlib.sha256(here.offer.digest.encode()), []
+def _load(skill: _Skill, file: SkillFile) -> tuple[Layer, list[SkillContent], list[str]]:
+    name, digest, left = file.name, hashlib.sha256(skill.offer.digest.encode()), []
     contents = []
-    for path, raw in files_of(here.shelf, name):
+    for path, raw in files_of(skill.shelf, name):
         if raw is None:
             left.append(path)
             continue
@@ -147,11 +145,11 @@ def _load(here: _Skill, file: SkillFile) -> tuple[Layer, list[SkillContent], lis
     layer = Layer(
         kind=LayerKind.SKILL,
         name=name,
-        source=here.offer.source,
+        source=skill.offer.source,
         text=f"{without_invisible(file.description)}\n\n{strip_hidden(file.text, paths=True)}",
         digest=digest.hexdigest(),
         version=file.version,
-        private=here.offer.is_private,
+        private=skill.offer.is_private,
         files=tuple(file.path.partition("/")[2] for file in contents),
     )
     return layer, contents, left

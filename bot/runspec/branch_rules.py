@@ -52,9 +52,9 @@ def demand(hub: Hub, spec: RunSpec, *, exists: bool, begun: bool) -> RunSpec:
     rules = rulesets.of_branch(hub, spec.repository, spec.branch, fresh=not begun)
     ending = trailers((spec.run_id,), spec.full_reference)
     pushed = pushes(spec.branch, spec.authorship, ending, exists=exists)
-    refusing = () if begun else tuple(each for each in of_push(rules, pushed) if each.refuses)
-    if refusing and (left := rulesets.binding(hub, spec.repository, refusing)):
-        raise BranchRulesError(tuple(each.text for each in left))
+    refusing = () if begun else tuple(objection for objection in of_push(rules, pushed) if objection.refuses)
+    if refusing and (objections := rulesets.binding(hub, spec.repository, refusing)):
+        raise BranchRulesError(tuple(objection.text for objection in objections))
     return _add_instructions(spec, rules)
 
 

@@ -118,8 +118,8 @@ def _list_related(db: Connection, card: CardRow, run: RunRow | None) -> tuple[Re
     """
     parent, policy = links.parent_of(db, card.card_id), policies.in_force(db, card.board_id)
     others = [
-        (it.repository, it.number, it.public, "done before this one")
-        for it in links.of_card(db, card.card_id)
+        (link.repository, link.number, link.public, "done before this one")
+        for link in links.of_card(db, card.card_id)
     ]
     if parent:
         others.append((parent.repository, parent.number, parent.public, "which this one is a part of"))

@@ -219,7 +219,7 @@ def build_spec(services: Services, run_id: RunId, lease: Lease) -> tuple[RunSpec
         base_branch=seen.branch,
         repository_id=seen.repository_id,
         briefing=Briefing("") if run.kind == CHECK else _briefing(services, card, run_id),
-        places=mark_store(artifact_places(services.config), services.engine),
+        paths=mark_store(artifact_places(services.config), services.engine),
         authorship=authorship_of(services.config, hub, run.repository, rules),
         validation=validation_of(run.repository, base, rules, has_file=bool(text)),
         base=base,
@@ -324,13 +324,13 @@ def _briefing(services: Services, card: CardRow, run_id: RunId) -> Briefing:
     issue's text changed.
     """
     with event_store.reading(services.engine) as db:
-        known = made_briefings.newest(db, run_id)
+        briefing = made_briefings.newest(db, run_id)
         plan = plans.newest(db, run_id)
     outdated = plan is not None and (plan.state, plan.by) == ("redirected", BY_RULES)
     now = plan_approval.issue_digest(card.title, card.body)
-    if known is None or (outdated and known.issue != now):
+    if briefing is None or (outdated and briefing.issue != now):
         return replace(briefings.write(services, card, run_id), issue=now)
-    return Briefing(known.text, known.omitted, known.issue)
+    return Briefing(briefing.text, briefing.omitted, briefing.issue)
 
 
 def _list_repositories(services: Services, run: RunRow, card: CardRow) -> tuple[str, ...]:

@@ -28,7 +28,7 @@ _LISTS: TypeAdapter[dict[str, tuple[str, ...]]] = TypeAdapter(dict[_Listed, tupl
 Lists = Mapping[str, tuple[str, ...]]
 
 
-def require_granted(config: Config, spec: RunSpec, rules: RepositoryRules, seen: Base) -> None:
+def require_granted(config: Config, spec: RunSpec, rules: RepositoryRules, base: Base) -> None:
     """Raise ConfigError where the run's policy names an image that the operator does not list for its
     repository, or where that or its secrets were given to another repository of this name.
 
@@ -44,7 +44,7 @@ def require_granted(config: Config, spec: RunSpec, rules: RepositoryRules, seen:
     if spec.secrets or any(server.secrets for server in spec.servers):
         given.append(_secrets_file(spec.repository))
     for file in given:
-        _require_same(config, spec.repository, seen, file)
+        _require_same(config, spec.repository, base, file)
 
 
 def find_unlisted(lists: Lists, repository: str, rules: RepositoryRules) -> dict[str, str]:
@@ -108,13 +108,13 @@ def _record_file(repository: str) -> Path:
     return Path(SEEN, f"{repository.casefold()}.id")
 
 
-def _require_same(config: Config, repository: str, seen: Base, given: Path) -> None:
+def _require_same(config: Config, repository: str, base: Base, given: Path) -> None:
     """Raise ConfigError where the file `given` of the home was meant for another repository of this name."""
     record, path = _record_file(repository), config.home / given
     if ".." in record.parts or not path.exists():
         return
     known = _read_record(config.home / record)
-    if known and known != seen.repository_id:
+    if known and known != base.repository_id:
         raise ConfigError(
             (
                 f"`{given}` of Cardinal's home says what an earlier {repository} was given,"
@@ -123,7 +123,7 @@ def _require_same(config: Config, repository: str, seen: Base, given: Path) -> N
             )
         )
     written = datetime.fromtimestamp(path.stat().st_mtime, UTC)
-    if not known and seen.born_at > written + CLOCK_SLACK:
+    if not known and base.born_at > written + CLOCK_SLACK:
         raise ConfigError(
             (
                 f"`{given}` of Cardinal's home was written before {repository} was made, so it may be"
@@ -132,7 +132,7 @@ def _require_same(config: Config, repository: str, seen: Base, given: Path) -> N
             )
         )
     if not known:
-        private_file.write(config.home / record, seen.repository_id)
+        private_file.write(config.home / record, base.repository_id)
 
 
 def _read_record(record: Path) -> str:

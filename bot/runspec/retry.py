@@ -44,7 +44,7 @@ def make_spec(
     waited_s, pause_s = 0.0, FIRST_WAIT_S
     while True:
         try:
-            with run_log.held(SILENT_S):
+            with run_log.holding(SILENT_S):
                 return builder.build_spec(services, run_id, lease)
         except (UnavailableError, RateLimitedError) as error:
             wait_s = error.retry_after_s if isinstance(error, RateLimitedError) else pause_s

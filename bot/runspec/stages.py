@@ -100,17 +100,17 @@ def _narrow_tools(tools: ToolSpec, stage: Stage, persona: Persona) -> ToolSpec:
     """Return the column's tools, narrowed by stage and persona; neither can add any."""
     wanted = (stage.tools, persona.tools)
     allowed = policy_network.FULL if tools.network == "full" else tools.hosts  # hosts of a list only
-    hosts = policy_network.narrowest(allowed, *(rules.network for rules in wanted))
+    hosts = policy_network.narrowest(allowed, *(stage_tools.network for stage_tools in wanted))
     network = policy_network.word(hosts)
     return replace(
         tools,
         network=network,
         hosts=hosts if network == "list" else (),
-        edit=_least(tools.edit, *(rules.edit for rules in wanted)),
-        run=_least(tools.run, *(rules.run for rules in wanted)),
-        commit=_least(tools.commit, *(rules.commit for rules in wanted)),
+        edit=_least(tools.edit, *(stage_tools.edit for stage_tools in wanted)),
+        run=_least(tools.run, *(stage_tools.run for stage_tools in wanted)),
+        commit=_least(tools.commit, *(stage_tools.commit for stage_tools in wanted)),
         ask=tuple(dict.fromkeys((*tools.ask, *stage.tools.ask, *persona.tools.ask))),
-        mcp=tools_of_choice(tools.mcp, *(rules.mcp for rules in wanted)),
+        mcp=tools_of_choice(tools.mcp, *(stage_tools.mcp for stage_tools in wanted)),
     )
 
 

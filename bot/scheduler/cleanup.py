@@ -138,10 +138,10 @@ def _remove_artifacts(
 def _orphans(services: Services, store: Store, renew: Renew | None) -> int:
     """Remove files without a row: of a run that was killed while it wrote, or dropped ones."""
     count = 0
-    for place, name in enumerate(store.older_than(ORPHAN_S)):
+    for position, name in enumerate(store.older_than(ORPHAN_S)):
         with event_store.reading(services.engine) as db:
             needed = _is_needed(services, db, name)
-        if renew and not (needed and place % WALK):
+        if renew and not (needed and position % WALK):
             renew()
         if not needed:
             count += 1
@@ -181,41 +181,41 @@ def clean_up(services: Services, *, dry_run: bool = False) -> tuple[str, ...]:
 
 def _tidy(services: Services, renew: Renew | None) -> Iterator[str]:
     """Remove left-overs, each under a renewed claim, and yield a sentence for each; None: remove nothing."""
-    places = builder.artifact_places(services.config)
+    paths = builder.artifact_places(services.config)
 
     def alive(run_id: RunId, generation: int) -> bool:
         with event_store.reading(services.engine) as db:
-            return _is_alive(db, places, run_id, generation)
+            return _is_alive(db, paths, run_id, generation)
 
     for name in workspaces.names():
         backend = workspaces.load(name)
         if backend.problem():
             continue  # the folders are the same for all: another backend removes them
         try:
-            yield from _remove(backend.leftovers(places, alive), renew)
-            yield from _remove(_places(services, backend, places), renew)
+            yield from _remove(backend.leftovers(paths, alive), renew)
+            yield from _remove(_places(services, backend, paths), renew)
         except RunnerError as error:
             log.warning("not tidied backend=%s reason=%s", name, error)
-    dead = (*_gateways(places, alive), *_exports(places, alive), *_logs(services, places))
+    dead = (*_gateways(paths, alive), *_exports(paths, alive), *_logs(services, paths))
     yield from _remove(dead, renew)
     try:
         yield from drop_artifacts(services, dry_run=renew is None, renew=renew)
     except (RunnerError, StaleClaimError) as error:  # this host's own claim is renewed again below
         log.warning("artifacts not tidied reason=%s", error)
-    yield from _remove(_refs(services, places), renew)  # the last: it may wait for mirrors
+    yield from _remove(_refs(services, paths), renew)  # the last: it may wait for mirrors
 
 
 def _remove(leftovers: Iterable[Leftover], renew: Renew | None) -> Iterator[str]:
-    for it in leftovers:
+    for leftover in leftovers:
         try:
             if renew:
                 renew()
-                it.remove()
-                log.info("tidied %s", it.what)
+                leftover.remove()
+                log.info("tidied %s", leftover.what)
         except (RunnerError, OSError) as error:  # one that cannot be removed holds up no other
-            log.warning("not tidied %s reason=%s", it.what, error)
+            log.warning("not tidied %s reason=%s", leftover.what, error)
         else:
-            yield it.what
+            yield leftover.what
 
 
 def _is_alive(db: Connection, places: HostPaths, run_id: RunId, generation: int) -> bool:
@@ -275,9 +275,9 @@ def _refs(services: Services, places: HostPaths) -> Iterator[Leftover]:
     """Yield the refs of runs that are over; the next run retries refusals of git."""
     for mirror in cleanup.mirrors_in(places.mirrors):
         try:
-            known = cleanup.runs_in(mirror)
+            run_ids = cleanup.runs_in(mirror)
             with event_store.reading(services.engine) as db:
-                over = [folder for folder in known if _is_forgotten(db, places, folder, services.now())]
+                over = [folder for folder in run_ids if _is_forgotten(db, places, folder, services.now())]
             if over:
                 what = f"the refs of {min(len(over), cleanup.MAX_RUNS)} runs in {mirror.name}"
                 yield Leftover(what, partial(cleanup.forget, mirror, over))

@@ -102,11 +102,11 @@ def _list_hosts_online(db: Connection, host: str, slots: int) -> tuple[tuple[Hos
     would replace it, and so on at every tick. A host without heartbeats has no workers of runs to offer,
     unless no other host lives either.
     """
-    known = hosts.list_hosts(db)
-    offered = {row.name: HostCapacity(row.name, row.slots, row.labels) for row in known.at_work}
-    own = next((row for row in known.rows if row.name == host), None)
-    agreed = own is None or host in offered or not offered
-    takes_runs = not offered if own is None else not own.drained
+    known_hosts = hosts.list_hosts(db)
+    offered = {row.name: HostCapacity(row.name, row.slots, row.labels) for row in known_hosts.at_work}
+    own_host = next((row for row in known_hosts.rows if row.name == host), None)
+    agreed = own_host is None or host in offered or not offered
+    takes_runs = not offered if own_host is None else not own_host.drained
     if takes_runs:
         offered.setdefault(host, HostCapacity(host, slots))
     return tuple(offered[name] for name in sorted(offered)), agreed
@@ -139,14 +139,14 @@ def _choices(
         return tuple(alone.values())
     weights = {row.board_id: row.weight for row in boards.all_boards(db)}
     demands = [
-        Demand(board_id, len(choice.starts), len(runs.list_held(db, board_id)), weights.get(board_id, 1))
-        for board_id, choice in alone.items()
+        Demand(board_id, len(selection.starts), len(runs.list_held(db, board_id)), weights.get(board_id, 1))
+        for board_id, selection in alone.items()
     ]
     most = shares(demands, sum(capacity.free for capacity in free))
     choices: list[RunSelection] = []
     for board_id, choose_for in questions_of.items():
-        left = choices[-1].free if choices else free
-        choices.append(choose_for(capacities=left, most=most[board_id]))
+        capacities = choices[-1].free if choices else free
+        choices.append(choose_for(capacities=capacities, most=most[board_id]))
     return tuple(choices)
 
 
@@ -231,10 +231,10 @@ def _list_queued(db: Connection, board_id: BoardId, policy: Policy) -> tuple[run
 
 
 def _news(db: Connection, choices: tuple[RunSelection, ...]) -> tuple[CardExplained, ...]:
-    reasons = {run_id: reason for choice in choices for run_id, reason in choice.reasons.items()}
+    reasons = {run_id: reason for selection in choices for run_id, reason in selection.reasons.items()}
     if not reasons:
         return ()
-    need_person = frozenset().union(*(choice.need_person for choice in choices))
+    need_person = frozenset().union(*(selection.need_person for selection in choices))
     cards_of = run_queue.cards_of_runs(db, reasons)
     known = run_queue.reasons_of(db, cards_of.values())
     return tuple(
@@ -267,7 +267,7 @@ def claim_run(
         if not any(capacity.host == host and capacity.free for capacity in free):
             return None
         choices = _choices(db, now, free, paused, host)
-        chosen = next((choice for choice in choices if run_id in choice.grants), None)
+        chosen = next((selection for selection in choices if run_id in selection.grants), None)
         if chosen is None or chosen.hosts.get(run_id, host) != host:
             return None
         grant = chosen.grants[run_id]

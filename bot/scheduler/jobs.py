@@ -246,10 +246,10 @@ def _claim(services: Services, run_id: RunId) -> Lease | None:
 
 
 def _watch(services: Services, run_id: RunId, generation: c_longlong) -> AbstractContextManager[Watchdog]:
-    backend, places = workspaces.load(workspace(services.config)), artifact_places(services.config)
+    backend, paths = workspaces.load(workspace(services.config)), artifact_places(services.config)
 
     def end_containers() -> None:
-        backend.end_claim(places, run_id, generation.value)
+        backend.end_claim(paths, run_id, generation.value)
 
     def record_hang(silent_s: float) -> None:
         try:

@@ -82,8 +82,8 @@ def _forget_removed(services: Services, db: Connection) -> list[ScheduleSet]:
     """Return the events that forget schedules which the policy has no more: none is made up for later."""
     kept = {(board_id, name) for board_id, name, _ in _all(services, db)}
     boards = [board.board_id for board in served_boards.all_served(db, services.config)]
-    known = [board_id for board_id in boards if board_id and policies.is_known(db, board_id)]
-    rows = [row for board_id in known for row in schedules.of_board(db, board_id)]
+    board_ids = [board_id for board_id in boards if board_id and policies.is_known(db, board_id)]
+    rows = [row for board_id in board_ids for row in schedules.of_board(db, board_id)]
     gone = [row for row in rows if (row.board_id, row.schedule) not in kept]
     return [ScheduleSet(row.board_id, row.schedule, "", services.now()) for row in gone]
 
@@ -170,8 +170,8 @@ def request_sweeps(services: Services) -> None:
 def request_upkeep(engine: Engine, redis: Redis, here: str) -> None:
     """Wake the clean-up and the doctor on this host and on every other that lives: each sees its own."""
     with event_store.reading(engine) as db:
-        known = hosts.list_hosts(db)
-    for host in {here, *(row.name for row in known.rows if known.is_alive(row))}:
+        known_hosts = hosts.list_hosts(db)
+    for host in {here, *(row.name for row in known_hosts.rows if known_hosts.is_alive(row))}:
         for job in ("tidy", "examine"):
             queues.request(redis, job, host, name=queues.tidy_queue(host))
 
@@ -282,8 +282,8 @@ def write_places(services: Services) -> None:
         gone = boards.list_removed(db)
         lines = [line for line in run_queue.columns_waiting(db) if line[0] not in gone]
         heads = [run_queue.free(db, *line, limit=MAX_PLACE) for line in lines]
-    places = {row.card_id: place for head in heads for place, row in enumerate(head)}
-    moved = [card_id for card_id, place in places.items() if known.get(card_id) != place]
+    places = {row.card_id: position for head in heads for position, row in enumerate(head)}
+    moved = [card_id for card_id, position in places.items() if known.get(card_id) != position]
     if moved:
         with event_store.writing(services.engine) as db:
             for card_id in moved:

@@ -33,7 +33,7 @@ def choices_of_state(db: Connection, scopes: Sequence[CardScope], state: str | N
 
 
 def read(
-    given: Mapping[str, str | None], known: CardChoices, states: Collection[CardState] = tuple(CardState)
+    given: Mapping[str, str | None], choices: CardChoices, states: Collection[CardState] = tuple(CardState)
 ) -> CardFilter:
     """Return the filter of these texts by the names in FIELDS; an empty one asks for nothing.
 
@@ -48,9 +48,9 @@ def read(
         raise FilterError("search", f"a search may have up to {MAX_WORDS} words: remove some")
     return CardFilter(
         _state(texts["state"], states) if texts["state"] else None,
-        spellings("repository", texts["repository"], known.repositories),
-        spellings("person", texts["person"], known.people),
-        spellings("label", texts["label"], known.labels),
+        spellings("repository", texts["repository"], choices.repositories),
+        spellings("person", texts["person"], choices.people),
+        spellings("label", texts["label"], choices.labels),
         words,
     )
 

@@ -16,8 +16,8 @@ from rules.text import plain, usd
 def board_forecast(db: Connection, board_id: BoardId, now: datetime) -> tuple[Forecast, ...]:
     """Return the forecast of the board's day, and of each column's that has a limit."""
     policy = policies.in_force(db, board_id)
-    spent = spend.spent_by_limit(db, board_id, now.astimezone(UTC).date(), ())
-    held = loads.list_reservations(db, board_id)
+    spent = spend.sum_by_limit(db, board_id, now.astimezone(UTC).date(), ())
+    shares = loads.list_reservations(db, board_id)
     limits: dict[str, float | None] = {"": policy.limits.usd_per_day}
     limits |= {name: column.usd_per_day for name, column in policy.board.columns.items()}
     return tuple(
@@ -25,12 +25,12 @@ def board_forecast(db: Connection, board_id: BoardId, now: datetime) -> tuple[Fo
             name,
             sum(
                 dollars
-                for (of, place), dollars in spent.items()
-                if of is (Limit.COLUMN if name else Limit.DAY) and same_column(place, name)
+                for (limit, place), dollars in spent.items()
+                if limit is (Limit.COLUMN if name else Limit.DAY) and same_column(place, name)
             ),
             limit,
             now,
-            sum(share.usd for share in held if not name or same_column(name, share.column)),
+            sum(share.usd for share in shares if not name or same_column(name, share.column)),
         )
         for name, limit in limits.items()
         if limit is not None

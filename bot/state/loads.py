@@ -38,24 +38,24 @@ def regrant(
     row = budgets.get(db, run_id)
     if row is None:
         return None
-    wish = Share(run_id, row.card_id, row.column, row.by, wish_usd(row) + more_usd)
-    paid = spend.spent_by_limit(db, row.board_id, now.date(), (row.card_id,))
-    granted = BudgetAllocator(policy, paid, list_reservations(db, row.board_id)).grant(wish)
+    share = Share(run_id, row.card_id, row.column, row.by, wish_usd(row) + more_usd)
+    paid = spend.sum_by_limit(db, row.board_id, now.date(), (row.card_id,))
+    granted = BudgetAllocator(policy, paid, list_reservations(db, row.board_id)).grant(share)
     return granted if isinstance(granted, BudgetReserved) and granted.usd > row.open_usd else None
 
 
 def board_load(db: Connection, board_id: BoardId, day: date, card_ids: Collection[CardId] = ()) -> Load:
     """Return the limits in use on `day` of UTC, with the dollars of these cards."""
-    held = runs.list_held(db, board_id)
-    agents = [run for run in held if run.kind != CHECK]
+    held_runs = runs.list_held(db, board_id)
+    agents = [run for run in held_runs if run.kind != CHECK]
     return Load(
         len(agents),
         Counter(run.repository for run in agents),
         Counter(run.column for run in agents),
-        spend.spent_by_limit(db, board_id, day, card_ids),
+        spend.sum_by_limit(db, board_id, day, card_ids),
         list_reservations(db, board_id),
         halt=halts.of_board(db, board_id),
-        checks=len(held) - len(agents),
+        checks=len(held_runs) - len(agents),
     )
 
 
@@ -64,9 +64,9 @@ def limits(db: Connection, board_id: BoardId, now: datetime) -> tuple[LimitInUse
     return limits_in_use(policies.in_force(db, board_id), load)
 
 
-def figures(it: LimitInUse) -> tuple[str, str]:
+def figures(limit_in_use: LimitInUse) -> tuple[str, str]:
     """Return the used and the allowed part of a limit, as people read them."""
-    if not it.dollars:
-        return f"{it.used:g}", f"{it.allowed:g}"
-    held = f", {usd(it.reserved)} of it reserved" if it.reserved else ""
-    return f"{usd(it.used)}{held}", usd(it.allowed)
+    if not limit_in_use.dollars:
+        return f"{limit_in_use.used:g}", f"{limit_in_use.allowed:g}"
+    held = f", {usd(limit_in_use.reserved)} of it reserved" if limit_in_use.reserved else ""
+    return f"{usd(limit_in_use.used)}{held}", usd(limit_in_use.allowed)

@@ -29,10 +29,10 @@ def newest(db: Connection, run: RunRow) -> KeptPatch | None:
         for file in artifacts.of_run(db, run.run_id)
         if (file.kind, file.name) == ("patch", f"{run.branch}.patch") and not file.dropped
     )
-    kept = checkpoints.get(db, run.run_id)
+    checkpoint = checkpoints.get(db, run.run_id)
     unfinished = (
-        [KeptPatch(kept.patch, kept.at, checked=False, host=kept.host, seq=kept.seq)]
-        if kept and kept.patch
+        [KeptPatch(checkpoint.patch, checkpoint.at, checked=False, host=checkpoint.host, seq=checkpoint.seq)]
+        if checkpoint and checkpoint.patch
         else []
     )
-    return max((*published, *unfinished), key=lambda it: it.seq, default=None)
+    return max((*published, *unfinished), key=lambda patch: patch.seq, default=None)

@@ -16,7 +16,7 @@ MAX_DAYS = 3650
 
 
 def read(
-    given: Mapping[str, str | None], known: RunChoices, now: datetime, card_id: CardId | None = None
+    given: Mapping[str, str | None], run_choices: RunChoices, now: datetime, card_id: CardId | None = None
 ) -> RunFilter:
     """Return the filter of these texts by the names in FIELDS; an empty one asks for nothing.
 
@@ -28,10 +28,10 @@ def read(
             raise FilterError(field, f"a {field} may have up to {MAX_CHARS} characters: shorten it")
     return RunFilter(
         status=_status(texts["status"]) if texts["status"] else None,
-        repositories=spellings("repository", texts["repository"], known.repositories, listed="run"),
-        people=spellings("person", texts["person"], known.people, listed="run"),
-        agents=spellings("agent", texts["agent"], known.agents, listed="run"),
-        reasons=spellings("reason", texts["reason"].replace(" ", "_"), known.reasons, listed="run"),
+        repositories=spellings("repository", texts["repository"], run_choices.repositories, listed="run"),
+        people=spellings("person", texts["person"], run_choices.people, listed="run"),
+        agents=spellings("agent", texts["agent"], run_choices.agents, listed="run"),
+        reasons=spellings("reason", texts["reason"].replace(" ", "_"), run_choices.reasons, listed="run"),
         since=now - _days(texts["days"]) if texts["days"] else None,
         card_id=card_id,
     )

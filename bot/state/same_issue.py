@@ -37,17 +37,17 @@ def find_work_done(db: Connection, row: CardRow, run: RunRow | None) -> RunElsew
     """
     if run is not None and (run.ending is Ending.SUCCEEDED or (not run.ending and run.claimed_at)):
         return None
-    done = same_issue.find_work_done(db, row.card_id)
-    earlier = done and run and done.ended_at and done.ended_at < run.queued_at
-    return None if earlier else done
+    other_run = same_issue.find_work_done(db, row.card_id)
+    earlier = other_run and run and other_run.ended_at and other_run.ended_at < run.queued_at
+    return None if earlier else other_run
 
 
 def of_one_owner(db: Connection, card_id: CardId) -> tuple[CardRow, ...]:
     """Return the issue's other cards on boards of the same owner, of those that Cardinal serves."""
     row = cards.get(db, card_id)
     own = boards.owner_of(db, row.board_id) if row else ""
-    near = {it.board_id for it in boards.list_served(db) if it.owner == own}
-    return tuple(it for it in same_issue.cards_beside(db, card_id) if it.board_id in near)
+    near = {board.board_id for board in boards.list_served(db) if board.owner == own}
+    return tuple(card for card in same_issue.cards_beside(db, card_id) if card.board_id in near)
 
 
 def share_pull(db: Connection, opened: PullOpened) -> tuple[PullOpened, ...]:
@@ -61,12 +61,12 @@ def share_pull(db: Connection, opened: PullOpened) -> tuple[PullOpened, ...]:
 
 def pull_of_others(db: Connection, card_id: CardId) -> tuple[Event, ...]:
     """Return the events of the pull request that the issue has on another board, for a card that is new."""
-    known = next((it for it in reversed(of_one_owner(db, card_id)) if it.pull_number is not None), None)
-    if known is None or known.pull_number is None:
+    card = next((it for it in reversed(of_one_owner(db, card_id)) if it.pull_number is not None), None)
+    if card is None or card.pull_number is None:
         return ()
-    where = (known.pull_repository or "", known.pull_number, known.pull_node_id, known.branch)
-    opened = PullOpened(card_id, *where, known.pull_head, known.pull_draft)
-    if known.pull_state == "open":
+    where = (card.pull_repository or "", card.pull_number, card.pull_node_id, card.branch)
+    opened = PullOpened(card_id, *where, card.pull_head, card.pull_draft)
+    if card.pull_state == "open":
         return (opened,)
-    shape = (known.pull_state, known.pull_draft, known.pull_head)
-    return (opened, PullChanged(card_id, known.pull_number, *shape))
+    shape = (card.pull_state, card.pull_draft, card.pull_head)
+    return (opened, PullChanged(card_id, card.pull_number, *shape))

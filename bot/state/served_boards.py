@@ -82,12 +82,12 @@ def configured_board(config: Config) -> ServedBoard:
 
 def all_served(db: Connection, config: Config) -> tuple[ServedBoard, ...]:
     """Return all boards, that of the settings first, even before its first reading."""
-    mine, seen = configured_board(config), boards.at(db, *config.board)
+    served_board, seen = configured_board(config), boards.at(db, *config.board)
     if seen is not None:
-        mine = replace(_of_row(seen), policy_repository=config.policy_repository)
+        served_board = replace(_of_row(seen), policy_repository=config.policy_repository)
     served = (_of_row(row) for row in boards.list_served(db))
     others = (board for board in served if not board.is_configured(config))
-    return (*((mine,) if config.board else ()), *others)
+    return (*((served_board,) if config.board else ()), *others)
 
 
 def get(db: Connection, config: Config, board_id: BoardId) -> ServedBoard | None:
@@ -125,6 +125,6 @@ def _of_row(row: BoardRow) -> ServedBoard:
 def refuse_another(db: Connection, config: Config) -> None:
     """Raise OtherBoardError where the ledger serves boards, and the settings name none of them."""
     served = boards.list_served(db)
-    mine = configured_board(config)
-    if config.board and served and not any(mine.is_at(row.owner, row.number) for row in served):
+    served_board = configured_board(config)
+    if config.board and served and not any(served_board.is_at(row.owner, row.number) for row in served):
         raise OtherBoardError(config.board, served)

@@ -78,11 +78,11 @@ MAX_LANE = 500  # cards in a merge lane that are counted
 
 def list_shared_files(db: Connection, card_id: CardId) -> tuple[SharedFiles, ...]:
     """Return the work of other cards on the files that the card's work changes, as far as git has said."""
-    own = changed_files.of_card(db, card_id)
-    if own is None:
+    own_changed_files = changed_files.of_card(db, card_id)
+    if own_changed_files is None:
         return ()
-    mine = set(own.files)
-    others = (row for row in siblings.changing(db, own.repository) if row.card_id != card_id)
+    mine = set(own_changed_files.files)
+    others = (row for row in siblings.changing(db, own_changed_files.repository) if row.card_id != card_id)
     shared = (
         SharedFiles(row.run_id, row.at_work, row.pull, tuple(sorted(mine.intersection(row.files))))
         for row in others
@@ -114,8 +114,8 @@ def list_parts_to_do(db: Connection, row: CardRow, run: RunRow | None) -> tuple[
 
 def as_link(row: CardRow, part: CardRow) -> LinkRow:
     """Return the sub-issue as an issue that the card waits for."""
-    place = (part.repository or "", part.number or 0)
-    return LinkRow(row.card_id, *place, part.title, state="open", done=False, public=False)
+    issue_ref = (part.repository or "", part.number or 0)
+    return LinkRow(row.card_id, *issue_ref, part.title, state="open", done=False, public=False)
 
 
 def find_failed_parts(db: Connection, row: CardRow, parts: Iterable[CardRow]) -> tuple[FailedPart, ...]:
@@ -153,8 +153,8 @@ def for_event(db: Connection, row: CardRow, event: Event, now: datetime) -> Snap
     """Return the card's snapshot with the data that only the rules for this event need."""
     snapshot = _snapshot(db, row)
     if isinstance(event, RunEvent) and (snapshot.run is None or event.run_id != snapshot.run.run_id):
-        about = runs.get(db, event.run_id)
-        snapshot = replace(snapshot, only_checks=about is not None and about.kind == CHECK)
+        run = runs.get(db, event.run_id)
+        snapshot = replace(snapshot, only_checks=run is not None and run.kind == CHECK)
     if isinstance(event, CommandGiven):
         snapshot = with_place(db, snapshot)
     rule = rule_about(type(event))
@@ -165,8 +165,8 @@ def for_event(db: Connection, row: CardRow, event: Event, now: datetime) -> Snap
 def _is_unopened(db: Connection, card: Snapshot, _event: Event, _now: datetime) -> bool:
     """Tell whether the pull request of the card's newest run waits to be opened, or was given up."""
     failed = remotes.list_given_up(db, card.card_id)
-    acts = [(it.act, it.key) for it in failed]
-    acts += [(it.act, it.key) for it in outbox.open_of_card(db, card.card_id)]
+    acts = [(given_up.act, given_up.key) for given_up in failed]
+    acts += [(entry.act, entry.key) for entry in outbox.open_of_card(db, card.card_id)]
     return any(act == "open_pull" and key.endswith(f":{card.run_id}") for act, key in acts)
 
 
@@ -185,7 +185,7 @@ def _findings(db: Connection, card: Snapshot, event: Event, _now: datetime) -> F
     return report if colon else findings.newest(db, card.card_id)
 
 
-def _made(db: Connection, card: Snapshot, event: Event, now: datetime) -> tuple[FollowUpRow, ...]:
+def _list_follow_ups(db: Connection, card: Snapshot, event: Event, now: datetime) -> tuple[FollowUpRow, ...]:
     report = _findings(db, card, event, now)
     return tuple(findings.follow_ups_made(db, report.run_id).values()) if report else ()
 
@@ -200,9 +200,9 @@ def _find_proposal(db: Connection, _card: Snapshot, event: Event, _now: datetime
             run_id, field, wanted = event.run_id, "question_id", event.question_id
         case _:
             return None
-    seen = (it.event for it in event_store.read(db, stream=f"run:{run_id}", limit=MAX_RUN_EVENTS))
-    elsewhere = (it for it in seen if isinstance(it, CardProposed) and it.repository)
-    return next((it for it in elsewhere if str(getattr(it, field)) == wanted), None)
+    events = (it.event for it in event_store.read(db, stream=f"run:{run_id}", limit=MAX_RUN_EVENTS))
+    elsewhere = (it for it in events if isinstance(it, CardProposed) and it.repository)
+    return next((proposed for proposed in elsewhere if str(getattr(proposed, field)) == wanted), None)
 
 
 def _find_lift(
@@ -214,11 +214,13 @@ def _find_lift(
     return (row.by, row.at) if row else None
 
 
-def _red(db: Connection, card: Snapshot, _event: Event, _now: datetime) -> tuple[CheckFailure, ...]:
+def _list_failed_checks(
+    db: Connection, card: Snapshot, _event: Event, _now: datetime
+) -> tuple[CheckFailure, ...]:
     return ci.failures_of(db, card.card_id, card.open_pull.head) if card.open_pull else ()
 
 
-def _struck(db: Connection, card: Snapshot, event: RunEnded, now: datetime) -> int:
+def _count_struck_cards(db: Connection, card: Snapshot, event: RunEnded, now: datetime) -> int:
     return halts.count_failed_cards(db, card.board_id, event.cause, now - HOUR) if event.cause else 0
 
 
@@ -229,12 +231,12 @@ READERS: Mapping[str, Callable[[Connection, Snapshot, Any, datetime], Any]] = {
     "paced": lambda db, card, event, now: givers.count_commands(db, card.board_id, event.by, now - MINUTE),
     "unopened": _is_unopened,
     "halt": lambda db, card, _event, _now: halts.of_board(db, card.board_id),
-    "struck": _struck,
+    "struck": _count_struck_cards,
     "ci": lambda db, card, _event, _now: ci.of_card(db, card.card_id),
-    "red": _red,
+    "red": _list_failed_checks,
     "shared": lambda db, card, _event, _now: list_shared_files(db, card.card_id),
     "findings": _findings,
-    "made": _made,
+    "made": _list_follow_ups,
     "proposed": _find_proposal,
     "job": lambda db, card, _event, _now: jobs.of_card(db, card.card_id),
 }
@@ -260,7 +262,7 @@ def _snapshot(db: Connection, row: CardRow) -> Snapshot:
     run = runs.get(db, RunId(row.run_id)) if row.run_id else None
     board = policies.of_board(db, row.board_id)
     target = placements.get(db, row.card_id)
-    worked_in = _worked_in(db, row.card_id) if target else ""
+    worked_in = _find_worked_repository(db, row.card_id) if target else ""
     blockers = links.of_card(db, row.card_id) if run and run.state is RunState.QUEUED else ()
     parts = list_parts_to_do(db, row, run)
     waits = bool(parts) or any(blocker.holds for blocker in blockers)
@@ -297,7 +299,7 @@ def _lane_ahead(db: Connection, row: CardRow) -> tuple[int, ...]:
     if row.pull_state != "open" or row.pull_repository is None or row.reason is Reason.MERGE_TURN:
         return ()
     lane = siblings.merge_lane(db, row.pull_repository, MAX_LANE)
-    own = next((place for place, it in enumerate(lane) if it.card_id == row.card_id), len(lane))
+    own = next((position for position, it in enumerate(lane) if it.card_id == row.card_id), len(lane))
     return tuple(it.pull for it in lane[:own])
 
 
@@ -306,7 +308,7 @@ def _was_served(db: Connection, row: CardRow) -> bool:
     return asked_at is not None and attempts.was_served_since(db, row.card_id, asked_at)
 
 
-def _worked_in(db: Connection, card_id: CardId) -> str:
+def _find_worked_repository(db: Connection, card_id: CardId) -> str:
     past = runs.of_card(db, card_id, limit=MAX_KEPT)
     began = (run.repository for run in past if run.mode != INVESTIGATE and run.claimed_at is not None)
     return next(began, "")

@@ -26,31 +26,35 @@ def way_out(kind: StandstillKind, home: Path) -> str:
     return _WAYS_OUT[kind].replace("{workers}", program.of_workers(home))
 
 
-def subject_name(it: Standstill) -> str:
+def subject_name(standstill: Standstill) -> str:
     """Return the name of its subject: an issue, a draft, or the board."""
-    if not it.card_id:
+    if not standstill.card_id:
         return "the board"
-    name = f"{it.repository}#{it.number}" if it.repository and it.number else "a draft"
-    return f"{name}, archived" if it.archived else name
+    name = (
+        f"{standstill.repository}#{standstill.number}"
+        if standstill.repository and standstill.number
+        else "a draft"
+    )
+    return f"{name}, archived" if standstill.archived else name
 
 
-def words(it: Standstill, now: datetime) -> str:
+def words(standstill: Standstill, now: datetime) -> str:
     """Return a standstill in one line: its subject, its duration, its reason."""
-    since = brief(now - it.since)
-    match it.kind:
+    since = brief(now - standstill.since)
+    match standstill.kind:
         case StandstillKind.NO_STEP:
-            what = f"{it.run_id} is {state_word(it.about)}, without progress for {since}"
+            what = f"{standstill.run_id} is {state_word(standstill.about)}, without progress for {since}"
         case StandstillKind.UNANSWERED:
-            what = f"{it.run_id} has been waiting for an answer for {since}"
+            what = f"{standstill.run_id} has been waiting for an answer for {since}"
         case StandstillKind.NO_WORKER:
-            what = f"{it.run_id} has been queued for {since}, and no worker takes runs"
+            what = f"{standstill.run_id} has been queued for {since}, and no worker takes runs"
         case StandstillKind.UNDECIDED:
-            what = f"{it.about} was skipped {since} ago"
+            what = f"{standstill.about} was skipped {since} ago"
         case StandstillKind.GIVEN_UP:
-            what = f"{_act(it)} was given up {since} ago"
+            what = f"{_act(standstill)} was given up {since} ago"
         case _:
-            what = f"{_act(it)} has been waiting for {since}"
-    because = plain(it.because, MAX_BECAUSE)
+            what = f"{_act(standstill)} has been waiting for {since}"
+    because = plain(standstill.because, MAX_BECAUSE)
     return f"{what}: {because}" if because else what
 
 
@@ -60,5 +64,5 @@ def count_left_out(sort: StandstillSort) -> str:
     return f"and {more} more: {sort.oldest[0].kind}" if more else ""
 
 
-def _act(it: Standstill) -> str:
-    return it.about.replace("_", " ")
+def _act(standstill: Standstill) -> str:
+    return standstill.about.replace("_", " ")

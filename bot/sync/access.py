@@ -37,10 +37,10 @@ def check_access(services: Services, *, thoroughly: bool) -> bool:
     wait for one.
     """
     with event_store.reading(services.engine) as db:
-        known = boards.at(db, *services.board.address)
-    if known is None:
+        board = boards.at(db, *services.board.address)
+    if board is None:
         return True  # no board is known yet: the first call on it raises GitHub's reason
-    board_id, owner = known.board_id, services.board.owner
+    board_id, owner = board.board_id, services.board.owner
     fault = _installation(services)
     _record(services, board_id, {owner: fault} if fault else {}, (owner,))
     if fault is not None and fault[0] in INSTALLED:

@@ -121,7 +121,7 @@ def _adopt_all(services: Services) -> None:
         card_sync.sync_card(services, card_id)  # where it stands comes before the runs that worked there
         _adopt_card(services, card_id, of_card)
     with event_store.writing(services.engine) as db:
-        keys = [(trace.key for trace in it.comments) for it in read]
+        keys = [(trace.key for trace in repository_traces.comments) for repository_traces in read]
         restored.note_run_number(db, max((_number(key) for some in keys for key in some), default=0))
         outbox.doubt_entries(db)
         restored.end_adoption(db)
@@ -143,11 +143,13 @@ def _cards_on_board(services: Services) -> Iterator[tuple[CardId, str]]:
     start: str | None = None
     for _ in range(MAX_SURVEYS):
         try:
-            sight = survey(services.hub, services.board.address, services.board.home_repository, (), (start,))
+            reading = survey(
+                services.hub, services.board.address, services.board.home_repository, (), (start,)
+            )
         except StatusMissingError as error:
             log.warning("not read board=%s reason=%s", services.board, error)
             return
-        page = sight.pages[0]
+        page = reading.pages[0]
         yield from ((stub.card_id, stub.issue) for stub in page.stubs if stub.issue)
         if not page.more:
             return
@@ -181,7 +183,7 @@ def _by_card(
             for pull in repository.pulls:
                 card_id = _card_of_pull(db, repository, pull, issues)
                 if card_id is not None:
-                    own[pull.look.number] = card_id
+                    own[pull.pull.number] = card_id
                     known.setdefault(card_id, CardTraces(repository)).pulls.append(pull)
             for trace in repository.comments:
                 card_id = _card_of_trace(db, repository, trace, own, issues)
@@ -203,12 +205,12 @@ def _card_of_pull(
 
     Anybody can write a marker, so it counts only in those that the App opened itself.
     """
-    there = {card_id for some in issues.values() for card_id in some}
+    card_ids = {card_id for some in issues.values() for card_id in some}
     if pull.author_id == repository.hub.bot_id:
-        for marker in markers_in(pull.look.body):
+        for marker in markers_in(pull.pull.body):
             act, _, rest = marker.key.partition(":")
             card_id = CardId(rest.partition(":")[0])
-            if act in ("pull", "pull-body") and (card_id in there or cards.get(db, card_id) is not None):
+            if act in ("pull", "pull-body") and (card_id in card_ids or cards.get(db, card_id) is not None):
                 return card_id
     return attempts.card_of_branch(db, repository.name, pull.branch)
 
@@ -220,17 +222,17 @@ def _card_of_trace(
     own: Mapping[int, CardId],
     issues: Mapping[str, list[CardId]],
 ) -> CardId | None:
-    here = issues.get(f"{repository.name}#{trace.number}".casefold(), [])
+    card_ids = issues.get(f"{repository.name}#{trace.number}".casefold(), [])
     if named := _OF_RUN.match(trace.key):
-        known = attempts.card_of_run(db, RunId(named["run"]))
-        if known is not None:
-            return known
+        known_card_id = attempts.card_of_run(db, RunId(named["run"]))
+        if known_card_id is not None:
+            return known_card_id
     else:
         card_id = CardId(trace.key.partition(":")[2].partition(":")[0])
-        if card_id in here or cards.get(db, card_id) is not None:
+        if card_id in card_ids or cards.get(db, card_id) is not None:
             return card_id
     of_pull = cards.of_pull(db, repository.name, trace.number)
-    return own.get(trace.number) or next(iter(here), None) or (of_pull[0].card_id if of_pull else None)
+    return own.get(trace.number) or next(iter(card_ids), None) or (of_pull[0].card_id if of_pull else None)
 
 
 def _number(key: EntryKey) -> int:
@@ -245,20 +247,25 @@ def _adopt_card(services: Services, card_id: CardId, of_card: CardTraces) -> Non
         return
     repository = of_card.repository
     pull = _choose_pull(of_card.pulls, card.pull_number)
-    made = commits(repository.hub, repository.name, pull.look.number) if pull else ()
-    check = gate_check.find_check(repository.hub, repository.name, pull.look.head, card_id) if pull else None
+    pull_commits = commits(repository.hub, repository.name, pull.pull.number) if pull else ()
+    check = gate_check.find_check(repository.hub, repository.name, pull.pull.head, card_id) if pull else None
     with event_store.writing(services.engine) as db:
         events: list[Event] = [*_comments(db, card_id, of_card)]
         if pull is not None:
             events += _pull(card, repository.name, pull)
         if pull is not None and check is not None:
-            key = EntryKey(f"check:{card_id}:{pull.look.head}")
+            key = EntryKey(f"check:{card_id}:{pull.pull.head}")
             events.append(EntryPublished(card_id, key, "write_check", check.check_id, ""))
         if events:
             event_store.append(db, *events, at=services.now())
         passed = check is not None and check.passed
         lost = _LostRuns(
-            db=db, policy=policies.in_force(db, card.board_id), card=card, pull=pull, made=made, passed=passed
+            db=db,
+            policy=policies.in_force(db, card.board_id),
+            card=card,
+            pull=pull,
+            made=pull_commits,
+            passed=passed,
         )
         for run_id in sorted(of_card.runs, key=lambda it: int(it[1:])):
             adopted = lost.events(run_id, of_card.runs[run_id], repository.name)
@@ -266,31 +273,33 @@ def _adopt_card(services: Services, card_id: CardId, of_card: CardTraces) -> Non
                 event_store.append(db, *adopted, at=services.now())
 
 
-def _choose_pull(there: list[BranchPull], known: int | None) -> BranchPull | None:
+def _choose_pull(branch_pulls: list[BranchPull], known: int | None) -> BranchPull | None:
     """Return the card's pull request: the open one, else the newest; another one only where it is newer."""
-    open_first = sorted(there, key=lambda it: (it.look.state == "open", it.look.number))
+    open_first = sorted(branch_pulls, key=lambda pull: (pull.pull.state == "open", pull.pull.number))
     newest = open_first[-1] if open_first else None
-    return None if newest is None or newest.look.number < (known or 0) else newest
+    return None if newest is None or newest.pull.number < (known or 0) else newest
 
 
 def _comments(db: Connection, card_id: CardId, of_card: CardTraces) -> Iterator[EntryPublished]:
     acts = {part.ACT.key_format.partition(":")[0]: name for name, part in handlers.ACTS.all()}
     for trace in of_card.comments:
-        known = remotes.get(db, trace.key)
+        remote = remotes.get(db, trace.key)
         act = acts.get(trace.key.partition(":")[0])
-        if act is not None and (known is None or known.remote_id != trace.remote_id):
+        if act is not None and (remote is None or remote.remote_id != trace.remote_id):
             yield EntryPublished(card_id, trace.key, act, trace.remote_id, trace.digest)
 
 
 def _pull(card: CardRow, repository: str, pull: BranchPull) -> Iterator[Event]:
-    look = pull.look
-    if card.pull_number != look.number:
-        where = (repository, look.number, look.node_id, pull.branch)
-        yield PullOpened(card.card_id, *where, look.head, look.draft)
-    shape = (look.state, look.draft, look.head)
+    pull_look = pull.pull
+    if card.pull_number != pull_look.number:
+        where = (repository, pull_look.number, pull_look.node_id, pull.branch)
+        yield PullOpened(card.card_id, *where, pull_look.head, pull_look.draft)
+    shape = (pull_look.state, pull_look.draft, pull_look.head)
     known = (card.pull_state, card.pull_draft, card.pull_head)
-    if shape != (known if card.pull_number == look.number else ("open", look.draft, look.head)):
-        yield PullChanged(card.card_id, look.number, *shape)
+    if shape != (
+        known if card.pull_number == pull_look.number else ("open", pull_look.draft, pull_look.head)
+    ):
+        yield PullChanged(card.card_id, pull_look.number, *shape)
 
 
 @dataclass(frozen=True, slots=True)
@@ -309,10 +318,10 @@ class _LostRuns:
 
         One that the ledger knows goes on, unless its end was posted.
         """
-        known, has_ended = runs.get(self.db, run_id), not posted.isdisjoint(_ENDED)
-        if known is not None and (known.state is RunState.ENDED or not has_ended):
+        run, has_ended = runs.get(self.db, run_id), not posted.isdisjoint(_ENDED)
+        if run is not None and (run.state is RunState.ENDED or not has_ended):
             return ()
-        reads = "findings" in posted or (known is not None and known.mode == INVESTIGATE)
+        reads = "findings" in posted or (run is not None and run.mode == INVESTIGATE)
         delivered = has_ended and not reads and self._is_delivered(run_id)
         ending = Ending.SUCCEEDED if "findings" in posted or delivered else Ending.LOST
         if delivered:
@@ -322,15 +331,15 @@ class _LostRuns:
         else:
             detail = "it was at work when the ledger was lost: /cardinal retry starts another"
         ended = RunEnded(run_id, ending, RESTORED, detail, "")
-        head = self.pull.look.head if self.pull else ""
-        seen = ValidationEnded(run_id, 1, "full", passed=True, head=head, clean=True)
-        evidence = (seen,) if delivered and self.passed else ()
-        queued = () if known is not None else (self._make_run(run_id, repository, reads=reads),)
+        head = self.pull.pull.head if self.pull else ""
+        event = ValidationEnded(run_id, 1, "full", passed=True, head=head, clean=True)
+        evidence = (event,) if delivered and self.passed else ()
+        queued = () if run is not None else (self._make_run(run_id, repository, reads=reads),)
         return (*queued, *evidence, ended)
 
     def _is_delivered(self, run_id: RunId) -> bool:
         """Tell whether the pull request is up for review, or merged, with the run's commits as its last."""
-        if self.pull is None or (self.pull.look.draft and self.pull.look.state != "merged"):
+        if self.pull is None or (self.pull.pull.draft and self.pull.pull.state != "merged"):
             return False
         trailers = [named[-1] for commit in self.made if (named := find_run_trailers(commit.message))]
         return bool(trailers) and trailers[-1] == run_id

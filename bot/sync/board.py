@@ -40,15 +40,15 @@ def is_ready(services: Services) -> bool:
         return policies_in_force.is_known(db, board_id) and boards.find_lost_status(db, board_id) is None
 
 
-def agrees(services: Services, seen: CardReading) -> bool:
+def agrees(services: Services, reading: CardReading) -> bool:
     """Tell whether the known columns are those in the card's answer; if not, read the board.
 
     Otherwise a renamed or deleted column would look like drags by people.
     """
     with event_store.reading(services.engine) as db:
-        known = boards.get(db, seen.board_id)
-    if known is not None and seen.status == tuple(
-        (column.option_id, column.name) for column in known.columns
+        board = boards.get(db, reading.board_id)
+    if board is not None and reading.status == tuple(
+        (column.option_id, column.name) for column in board.columns
     ):
         return True
     try:
@@ -64,15 +64,15 @@ def serve_board(services: Services) -> BoardId:
     Raises OtherBoardError for a board that the ledger does not serve.
     """
     with event_store.reading(services.engine) as db:
-        known = boards.at(db, *services.board.address)
-    if known is not None and known.served:
-        return known.board_id
-    board_id, board = known.board_id if known else refresh(services), services.board
+        known_board = boards.at(db, *services.board.address)
+    if known_board is not None and known_board.served:
+        return known_board.board_id
+    board_id, board = known_board.board_id if known_board else refresh(services), services.board
     with event_store.writing(services.engine) as db:
         if board.is_configured(services.config):
             served_boards.refuse_another(db, services.config)
-        known = boards.get(db, board_id)
-        if known is None or not known.served:
+        known_board = boards.get(db, board_id)
+        if known_board is None or not known_board.served:
             reactor.append_and_react(
                 db, BoardServed(board_id, board.policy_repository, board.weight), now=services.now()
             )
@@ -92,48 +92,48 @@ def if_served(services: Services, board_id: BoardId) -> Services | None:
 
 def refresh(services: Services) -> BoardId:
     """Read the board's shape and its policy file, append the differences, and return the board's id."""
-    seen = github_board.read_board(services.hub, *services.board.address)
-    note(services, seen)
-    load_policy(services, seen.board_id)
-    return seen.board_id
+    event = github_board.read_board(services.hub, *services.board.address)
+    note(services, event)
+    load_policy(services, event.board_id)
+    return event.board_id
 
 
-def note(services: Services, seen: BoardSeen) -> None:
+def note(services: Services, event: BoardSeen) -> None:
     """Append the board's shape where it differs from the known one, and before it the fate of its columns."""
     with event_store.writing(services.engine) as db:
-        known = boards.get(db, seen.board_id)
+        board = boards.get(db, event.board_id)
         events: list[Event] = []
-        if boards.find_lost_status(db, seen.board_id) is not None:
-            events.append(StatusFound(seen.board_id))
-        if known is not None:
-            events += _compare_columns(known, seen)
-        if known is None or _shape(known) != _shape(seen):
-            events.append(seen)
+        if boards.find_lost_status(db, event.board_id) is not None:
+            events.append(StatusFound(event.board_id))
+        if board is not None:
+            events += _compare_columns(board, event)
+        if board is None or _shape(board) != _shape(event):
+            events.append(event)
         reactor.append_and_react(db, *events, now=services.now())
 
 
 def note_lost(services: Services, error: StatusMissingError) -> None:
     """Append once that the board's field Status is gone or renamed."""
     with event_store.writing(services.engine) as db:
-        known = boards.at(db, *services.board.address)
-        if known is None:
+        board = boards.at(db, *services.board.address)
+        if board is None:
             raise error
-        now = error.fields.get(known.status_field_id, "")
-        if boards.find_lost_status(db, known.board_id) != now:
-            reactor.append_and_react(db, StatusLost(known.board_id, now), now=services.now())
+        now = error.fields.get(board.status_field_id, "")
+        if boards.find_lost_status(db, board.board_id) != now:
+            reactor.append_and_react(db, StatusLost(board.board_id, now), now=services.now())
 
 
-def _compare_columns(known: boards.BoardRow, seen: BoardSeen) -> Iterator[ColumnsChanged]:
+def _compare_columns(board: boards.BoardRow, event: BoardSeen) -> Iterator[ColumnsChanged]:
     """Yield which known columns were renamed or removed, by their options' ids."""
-    now = {column.option_id: column.name for column in seen.columns}
+    now = {column.option_id: column.name for column in event.columns}
     renamed = tuple(
         Renaming(was.option_id, was.name, now[was.option_id])
-        for was in known.columns
+        for was in board.columns
         if now.get(was.option_id, was.name) != was.name
     )
-    removed = tuple(was.name for was in known.columns if was.option_id not in now)
+    removed = tuple(was.name for was in board.columns if was.option_id not in now)
     if renamed or removed:
-        yield ColumnsChanged(known.board_id, renamed, removed)
+        yield ColumnsChanged(board.board_id, renamed, removed)
 
 
 def follow_policy(services: Services, board_id: BoardId, *, newest: str | None, last: str | None) -> None:
@@ -142,8 +142,8 @@ def follow_policy(services: Services, board_id: BoardId, *, newest: str | None, 
     Without a repository (None) the last policy stays; the built-in one applies until there was one.
     """
     with event_store.reading(services.engine) as db:
-        known = policies.current(db, board_id)
-    sound = known is not None and (bool(known.problems) or policies_in_force.is_readable(known.text))
+        policy = policies.current(db, board_id)
+    sound = policy is not None and (bool(policy.problems) or policies_in_force.is_readable(policy.text))
     if not sound or (newest is not None and newest != last):
         load_policy(services, board_id)
 
@@ -172,10 +172,10 @@ def load_policy(services: Services, board_id: BoardId) -> None:
     own = profiles.own_profile_names(services.hub, home, commit, text) if text else ()
     digest = hashlib.sha256((text or "").encode()).hexdigest()
     with event_store.writing(services.engine) as db:
-        known = policies.current(db, board_id)
-        same = known is not None and digest == (known.rejected_digest or known.digest)
+        policy = policies.current(db, board_id)
+        same = policy is not None and digest == (policy.rejected_digest or policy.digest)
         # A file that another version accepted is validated again by this one.
-        if same and known is not None and (known.problems or policies_in_force.is_readable(known.text)):
+        if same and policy is not None and (policy.problems or policies_in_force.is_readable(policy.text)):
             return
         event: Event = PolicyLoaded(board_id, digest, text or "", commit)
         try:

@@ -119,12 +119,12 @@ def _sync_held(
         by_board.setdefault(board_of[card_id], []).append(card_id)
     synced: set[CardId] = set()
     failed: list[Exception] = []
-    for board_id, mine in by_board.items():
+    for board_id, card_ids in by_board.items():
         if board_id is None and services.context.chosen is None:
-            synced |= set(mine)  # a wake-up with an id that nobody has reported
+            synced |= set(card_ids)  # a wake-up with an id that nobody has reported
             continue
         try:
-            synced |= _sync_board(services, board_id, mine, held)
+            synced |= _sync_board(services, board_id, card_ids, held)
         except Exception as error:  # raised below, after the other boards
             failed.append(error)
     if failed:
@@ -173,11 +173,11 @@ def _sync_once(services: Services, held: Held) -> tuple[CardId, ...]:
     in_between = find_unsettled(services, looks)
     return tuple(
         card_id
-        for card_id, seen in with_own_words(services, looks).items()
+        for card_id, reading in with_own_words(services, looks).items()
         if (
             _skip_look(services, held[card_id], requests[card_id])
             if card_id in in_between
-            else _keep_look(services, card_id, seen, held[card_id], requests[card_id])
+            else _keep_look(services, card_id, reading, held[card_id], requests[card_id])
         )
     )
 
@@ -192,40 +192,40 @@ def _skip_look(services: Services, lease: leases.Lease, requests: int) -> bool:
 
 
 def _keep_look(
-    services: Services, card_id: CardId, seen: CardReading | None, lease: leases.Lease, requests: int
+    services: Services, card_id: CardId, reading: CardReading | None, lease: leases.Lease, requests: int
 ) -> bool:
     """Record the look at a card with so many requests; return True, the lease released, if no more came."""
-    if seen is not None and not services.board.is_at(seen.owner, seen.board_number):
-        elsewhere = services.if_served(seen.board_id)
-        if elsewhere is not None and elsewhere.board.is_at(seen.owner, seen.board_number):
+    if reading is not None and not services.board.is_at(reading.owner, reading.board_number):
+        elsewhere = services.if_served(reading.board_id)
+        if elsewhere is not None and elsewhere.board.is_at(reading.owner, reading.board_number):
             return boards.is_ready(elsewhere) and bool(_sync_once(elsewhere, {card_id: lease}))
-        seen = None  # it is on a board that Cardinal does not serve
-    if seen is not None and not boards.agrees(services, seen):
+        reading = None  # it is on a board that Cardinal does not serve
+    if reading is not None and not boards.agrees(services, reading):
         return False  # columns were renamed or deleted: read the card again with the current ones
-    seen = without_stale(services, seen)
+    reading = without_stale(services, reading)
     with working_on(f"card:{card_id}"):
-        return _keep_served(services, card_id, seen, lease, requests)
+        return _keep_served(services, card_id, reading, lease, requests)
 
 
 def _keep_served(
-    services: Services, card_id: CardId, seen: CardReading | None, lease: leases.Lease, requests: int
+    services: Services, card_id: CardId, reading: CardReading | None, lease: leases.Lease, requests: int
 ) -> bool:
-    closing, placed = _find_closing(services, seen), target_repository.decide_target(services, seen)
-    came_at = _came_at(services, card_id, seen)
-    moved = movers.find(services, card_id, seen, came=came_at is not None, merged=closing.merged)
-    labels = _labels(services, card_id, seen)
+    closing, placed = _find_closing(services, reading), target_repository.decide_target(services, reading)
+    came_at = _came_at(services, card_id, reading)
+    moved = movers.find(services, card_id, reading, came=came_at is not None, merged=closing.merged)
+    labels = _labels(services, card_id, reading)
     with event_store.writing(services.engine) as db:
         leases.renew(db, lease, ttl_s=LEASE_TTL_S)
         if placed is not None:
             event_store.append(db, placed, at=services.now())  # before the drag that needs it
-        _record(db, card_id, seen, closing, moved, came_at=came_at, now=services.now())
-        known = cards.get(db, card_id)
-        if labels and known is not None and not known.archived:
+        _record(db, card_id, reading, closing, moved, came_at=came_at, now=services.now())
+        card = cards.get(db, card_id)
+        if labels and card is not None and not card.archived:
             event_store.append(db, *labels, at=services.now())
         change_reports.drop_reports(db, card_id, moved.reports, services.now() - movers.KEPT)
         refresh_requests.mark_served(db, card_id, requests)
-        if seen is not None and not seen.archived:
-            column_order.mark_column(db, seen.board_id, seen.column)
+        if reading is not None and not reading.archived:
+            column_order.mark_column(db, reading.board_id, reading.column)
         reactor.advance(db, now=services.now())
         quiet = refresh_requests.counts(db, card_id)[0] == requests
         if quiet:
@@ -233,144 +233,152 @@ def _keep_served(
     return quiet
 
 
-def _find_closing(services: Services, seen: CardReading | None) -> Closing:
+def _find_closing(services: Services, reading: CardReading | None) -> Closing:
     """Return the issue's closing, if it is news, and its author: only a trusted one gives work up.
 
     A merge closes the issue, and the delivery about the merge may be late: so the pull request is read.
     """
-    if seen is None or seen.state != "closed" or seen.archived or seen.kind != "Issue":
+    if reading is None or reading.state != "closed" or reading.archived or reading.kind != "Issue":
         return Closing()
     with event_store.reading(services.engine) as db:
-        known, policy = cards.get(db, seen.card_id), policies.in_force(db, seen.board_id)
-    reason = seen.state_reason or "completed"
-    if known is None or seen.repository is None or seen.number is None:
-        return Closing(events=(on_board.IssueClosed(seen.card_id, reason, ""),))
-    if known.closed == reason:
-        return Closing(known.pull_state == "merged")
-    by = github_issues.find_closer(services.hub, seen.repository, seen.number)
-    trusted = bool(by) and may_move(policy, Mover(by, roles.role(services.hub, seen.repository, by)))
-    changed = _pull_changed(services, known)
-    merged = "merged" in (known.pull_state, changed.state if changed else "")
+        card, policy = cards.get(db, reading.card_id), policies.in_force(db, reading.board_id)
+    reason = reading.state_reason or "completed"
+    if card is None or reading.repository is None or reading.number is None:
+        return Closing(events=(on_board.IssueClosed(reading.card_id, reason, ""),))
+    if card.closed == reason:
+        return Closing(card.pull_state == "merged")
+    by = github_issues.find_closer(services.hub, reading.repository, reading.number)
+    trusted = bool(by) and may_move(policy, Mover(by, roles.role(services.hub, reading.repository, by)))
+    changed = _pull_changed(services, card)
+    merged = "merged" in (card.pull_state, changed.state if changed else "")
     news = (changed,) if changed else ()
-    return Closing(merged, (*news, on_board.IssueClosed(seen.card_id, reason, by, trusted)))
+    return Closing(merged, (*news, on_board.IssueClosed(reading.card_id, reason, by, trusted)))
 
 
-def _pull_changed(services: Services, known: CardRow) -> PullChanged | None:
-    if known.pull_repository is None or known.pull_number is None or known.pull_state != "open":
+def _pull_changed(services: Services, card: CardRow) -> PullChanged | None:
+    if card.pull_repository is None or card.pull_number is None or card.pull_state != "open":
         return None
     try:
-        now = pulls.read(services.hub, known.pull_repository, known.pull_number)
+        pull = pulls.read(services.hub, card.pull_repository, card.pull_number)
     except NotFoundError:
         return None
-    if now.state == "open":
+    if pull.state == "open":
         return None  # its draft and its head are told by deliveries of their own
-    return PullChanged(known.card_id, now.number, now.state, now.draft, now.head)
+    return PullChanged(card.card_id, pull.number, pull.state, pull.draft, pull.head)
 
 
-def _came_at(services: Services, card_id: CardId, seen: CardReading | None) -> datetime | None:
+def _came_at(services: Services, card_id: CardId, reading: CardReading | None) -> datetime | None:
     """Return the time, by deliveries, at which the card came to its column; None if that is no news."""
-    if seen is None or seen.column is None:
+    if reading is None or reading.column is None:
         return None
     with event_store.reading(services.engine) as db:
-        return refresh_requests.came_to(db, card_id, seen.option_id)
+        return refresh_requests.came_to(db, card_id, reading.option_id)
 
 
 def _labels(
-    services: Services, card_id: CardId, seen: CardReading | None
+    services: Services, card_id: CardId, reading: CardReading | None
 ) -> tuple[on_board.LabelJudged, ...]:
-    if seen is None or seen.archived:
+    if reading is None or reading.archived:
         return ()
     with event_store.reading(services.engine) as db:
-        policy = policies.in_force(db, seen.board_id)
-    return movers.judge_labels(services, card_id, policy, seen)
+        policy = policies.in_force(db, reading.board_id)
+    return movers.judge_labels(services, card_id, policy, reading)
 
 
 def _record(
     db: Connection,
     card_id: CardId,
-    seen: CardReading | None,
+    reading: CardReading | None,
     closing: Closing,
     moved: movers.Moved,
     *,
     came_at: datetime | None,
     now: datetime,
 ) -> None:
-    known, by = cards.get(db, card_id), moved.by
-    if seen is None or seen.kind not in github_board.CARDS:
-        if known is not None and not known.archived and _is_gone(db, known, seen, now):
-            reason = "deleted" if seen is None else seen.kind
-            event_store.append(db, on_board.CardArchived(card_id, reason, by.login, by.role), at=now)
+    card, mover = cards.get(db, card_id), moved.by
+    if reading is None or reading.kind not in github_board.CARDS:
+        if card is not None and not card.archived and _is_gone(db, card, reading, now):
+            reason = "deleted" if reading is None else reading.kind
+            event_store.append(db, on_board.CardArchived(card_id, reason, mover.login, mover.role), at=now)
         return
     _reset_hidden(db, card_id, now)
-    by = _for_whom(db, known, seen, by) if known is not None else by
-    events, upto = _events(db, known, seen, closing, replace(moved, by=by), came_at=came_at)
+    mover = _for_whom(db, card, reading, mover) if card is not None else mover
+    events, upto = _events(db, card, reading, closing, replace(moved, by=mover), came_at=came_at)
     if events:
         event_store.append(db, *events, at=now)
-    if known is None and events and (shared := same_issue.pull_of_others(db, card_id)):
+    if card is None and events and (shared := same_issue.pull_of_others(db, card_id)):
         event_store.append(db, *shared, at=now)
     if upto is not None:
-        refresh_requests.mark_recorded(db, card_id, seen.board_id, upto)
+        refresh_requests.mark_recorded(db, card_id, reading.board_id, upto)
 
 
 def _events(
     db: Connection,
-    known: CardRow | None,
-    seen: CardReading,
+    card: CardRow | None,
+    reading: CardReading,
     closing: Closing,
     moved: movers.Moved,
     *,
     came_at: datetime | None,
 ) -> tuple[tuple[Event, ...], datetime | None]:
     """Return the news about a card, and the time up to which they cover its moves, if they do."""
-    card_id, by, facts = seen.card_id, moved.by, (*_compare_assignees(known, seen), *_links(db, seen))
-    if known is None:
-        if seen.archived:
-            return (), None
-        first = _first_sight(db, seen, by, dragged=came_at is not None)
-        seen_first = (first, *facts, *closing.events)
-        return seen_first, seen.updated_at if first.arrived else None
-    news = card_changes(known, seen, closing.events, by=by)
-    if moved.late and not known.mover and not news:
-        news = (on_board.MoverFound(card_id, seen.column or "", by.login, by.role),)
-    events = (*facts, *news)  # first: a card that enters a column shows what it waits for
-    if (known.column, known.archived) != (seen.column, seen.archived):
-        return events, seen.updated_at
-    if came_at is None or seen.column is None or seen.archived:
-        return events, None
-    return (*events, on_board.CardArrived(card_id, seen.column, came_at, by.login, by.role)), came_at
-
-
-def _compare_assignees(known: CardRow | None, seen: CardReading) -> tuple[on_board.CardAssigned, ...]:
-    """Return the issue's assignees where they differ from the known ones."""
-    same = seen.archived or seen.assignees == (known.assignees if known is not None else ())
-    return () if same else (on_board.CardAssigned(seen.card_id, seen.assignees),)
-
-
-def _links(db: Connection, seen: CardReading) -> tuple[LinksSeen, ...]:
-    """Return the issue's links where they differ from the known ones."""
-    if seen.kind != "Issue" or seen.archived:
-        return ()
-    known = links.of_card(db, seen.card_id)
-    blocked_by = tuple(
-        Blocker(link.repository, link.number, link.title, link.state) for link in known if link.repository
+    card_id, mover, facts = (
+        reading.card_id,
+        moved.by,
+        (*_compare_assignees(card, reading), *_links(db, reading)),
     )
-    above = links.parent_of(db, seen.card_id)
+    if card is None:
+        if reading.archived:
+            return (), None
+        first = _first_sight(db, reading, mover, dragged=came_at is not None)
+        seen_first = (first, *facts, *closing.events)
+        return seen_first, reading.updated_at if first.arrived else None
+    news = card_changes(card, reading, closing.events, by=mover)
+    if moved.late and not card.mover and not news:
+        news = (on_board.MoverFound(card_id, reading.column or "", mover.login, mover.role),)
+    events = (*facts, *news)  # first: a card that enters a column shows what it waits for
+    if (card.column, card.archived) != (reading.column, reading.archived):
+        return events, reading.updated_at
+    if came_at is None or reading.column is None or reading.archived:
+        return events, None
+    return (*events, on_board.CardArrived(card_id, reading.column, came_at, mover.login, mover.role)), came_at
+
+
+def _compare_assignees(card: CardRow | None, reading: CardReading) -> tuple[on_board.CardAssigned, ...]:
+    """Return the issue's assignees where they differ from the known ones."""
+    same = reading.archived or reading.assignees == (card.assignees if card is not None else ())
+    return () if same else (on_board.CardAssigned(reading.card_id, reading.assignees),)
+
+
+def _links(db: Connection, reading: CardReading) -> tuple[LinksSeen, ...]:
+    """Return the issue's links where they differ from the known ones."""
+    if reading.kind != "Issue" or reading.archived:
+        return ()
+    known_links = links.of_card(db, reading.card_id)
+    blocked_by = tuple(
+        Blocker(link.repository, link.number, link.title, link.state)
+        for link in known_links
+        if link.repository
+    )
+    above = links.parent_of(db, reading.card_id)
     parent = f"{above.repository}#{above.number}" if above else ""
-    public = {it.repository for it in (*known, above) if it is not None and it.public}
-    was = (blocked_by, len(known) - len(blocked_by), parent, tuple(sorted(public)))
-    now = (seen.blocked_by, seen.hidden_blockers, seen.parent, seen.public)
-    return () if was == now else (LinksSeen(seen.card_id, *now, parent if parent != seen.parent else ""),)
+    public = {it.repository for it in (*known_links, above) if it is not None and it.public}
+    was = (blocked_by, len(known_links) - len(blocked_by), parent, tuple(sorted(public)))
+    now = (reading.blocked_by, reading.hidden_blockers, reading.parent, reading.public)
+    return (
+        () if was == now else (LinksSeen(reading.card_id, *now, parent if parent != reading.parent else ""),)
+    )
 
 
-def _is_gone(db: Connection, known: CardRow, seen: CardReading | None, now: datetime) -> bool:
+def _is_gone(db: Connection, card: CardRow, reading: CardReading | None, now: datetime) -> bool:
     """Tell whether the card left the board, or was hidden in every reading for HIDDEN_S.
 
     Access that is lost by mistake comes back; a lease that nobody renews measures the time. A card that is
     blocked because its repository is out of reach stays.
     """
-    if seen is None or seen.kind != HIDDEN:
+    if reading is None or reading.kind != HIDDEN:
         return True
-    card_id = known.card_id
+    card_id = card.card_id
     snapshot = snapshots.of_card(db, card_id)
     if snapshot is not None and (snapshot.unreachable_reason or snapshot.is_outside_owner):
         return False
@@ -389,93 +397,97 @@ def _reset_hidden(db: Connection, card_id: CardId, now: datetime) -> None:
         leases.release(db, leases.Lease(name, name, leases.generation(db, name), now))
 
 
-def _first_sight(db: Connection, seen: CardReading, by: Mover, *, dragged: bool) -> on_board.CardSeen:
-    board = known_boards.get(db, seen.board_id)
+def _first_sight(db: Connection, reading: CardReading, by: Mover, *, dragged: bool) -> on_board.CardSeen:
+    board = known_boards.get(db, reading.board_id)
     # GitHub's times have whole seconds; a card unchanged since Cardinal was installed was there before. One
     # that is done may have been for years, whatever was changed of it since.
-    is_new = board is not None and seen.updated_at >= board.since.replace(microsecond=0)
-    is_done = policies.in_force(db, seen.board_id).archetype(seen.column).IS_FINAL
+    is_new = board is not None and reading.updated_at >= board.since.replace(microsecond=0)
+    is_done = policies.in_force(db, reading.board_id).archetype(reading.column).IS_FINAL
     arrived = dragged or (is_new and not is_done)
     return on_board.CardSeen(
-        card_id=seen.card_id,
-        board_id=seen.board_id,
-        content_id=seen.content_id,
-        repository=seen.repository,
-        number=seen.number,
-        title=seen.title,
-        body=seen.body,
-        author=seen.author,
-        column=seen.column,
+        card_id=reading.card_id,
+        board_id=reading.board_id,
+        content_id=reading.content_id,
+        repository=reading.repository,
+        number=reading.number,
+        title=reading.title,
+        body=reading.body,
+        author=reading.author,
+        column=reading.column,
         state=CardState.DRAFT,
-        labels=seen.labels,
+        labels=reading.labels,
         arrived=arrived,
         by=by.login,
         role=by.role,
         own=by.own,
-        pull_card=seen.pull_card,
+        pull_card=reading.pull_card,
     )
 
 
 def card_changes(
-    known: CardRow, seen: CardReading, closing: tuple[Event, ...] = (), *, by: Mover = NOBODY
+    card: CardRow, reading: CardReading, closing: tuple[Event, ...] = (), *, by: Mover = NOBODY
 ) -> tuple[Event, ...]:
     """Return the changes between the known and the seen card, in the order in which rules must see them:
     a closing comes before the move by which GitHub followed it.
     """
-    card_id, events = known.card_id, list[Event]()
-    if seen.archived:
-        return () if known.archived else (on_board.CardArchived(card_id, "archived", by.login, by.role),)
-    if known.archived:
+    card_id, events = card.card_id, list[Event]()
+    if reading.archived:
+        return () if card.archived else (on_board.CardArchived(card_id, "archived", by.login, by.role),)
+    if card.archived:
         events.append(on_board.CardRestored(card_id, by.login, by.role))
-    words = (seen.title, seen.body, seen.labels, seen.expanded)
-    if (known.title, known.body, known.labels, known.expanded) != words:
+    words = (reading.title, reading.body, reading.labels, reading.expanded)
+    if (card.title, card.body, card.labels, card.expanded) != words:
         events.append(on_board.CardDescribed(card_id, *words))
-    place = (seen.repository, seen.number)
+    issue_ref = (reading.repository, reading.number)
     # A draft became an issue, or an issue was transferred, or its repository renamed.
-    if seen.number is not None and seen.repository is not None and place != (known.repository, known.number):
-        same = (seen.content_id, seen.number) == (known.content_id, known.number)
-        before = (known.repository or "") if same else ""
-        was = f"{known.repository}#{known.number}" if known.number is not None else ""
+    if (
+        reading.number is not None
+        and reading.repository is not None
+        and issue_ref != (card.repository, card.number)
+    ):
+        same = (reading.content_id, reading.number) == (card.content_id, card.number)
+        before = (card.repository or "") if same else ""
+        was = f"{card.repository}#{card.number}" if card.number is not None else ""
         events.append(
             on_board.CardConverted(
                 card_id=card_id,
-                content_id=seen.content_id,
-                repository=seen.repository,
-                number=seen.number,
+                content_id=reading.content_id,
+                repository=reading.repository,
+                number=reading.number,
                 before=before,
                 place_before=was,
             )
         )
     # A pull request whose end is known meanwhile is not told again.
-    events.extend(it for it in closing if known.pull_state == "open" or not isinstance(it, PullChanged))
-    if known.column != seen.column:
+    events.extend(it for it in closing if card.pull_state == "open" or not isinstance(it, PullChanged))
+    if card.column != reading.column:
         events.append(
             on_board.CardMoved(
                 card_id=card_id,
-                before=known.column,
-                after=seen.column,
+                before=card.column,
+                after=reading.column,
                 by_cardinal=by.own,
                 by=by.login,
                 role=by.role,
             )
         )
-    if known.closed and seen.state == "open":
+    if card.closed and reading.state == "open":
         events.append(on_board.IssueReopened(card_id, ""))
     return tuple(events)
 
 
-def _for_whom(db: Connection, known: CardRow, seen: CardReading, by: Mover) -> Mover:
+def _for_whom(db: Connection, card: CardRow, reading: CardReading, by: Mover) -> Mover:
     """Return the mover; for Cardinal's own move, who asked for it or for the run."""
-    for away in _own_acts(db, known.card_id, "archive_card"):
-        if away["wanted"] == seen.archived != known.archived:
+    for away in _own_acts(db, card.card_id, "archive_card"):
+        if away["wanted"] == reading.archived != card.archived:
             return Mover(away["by"], away["role"])
-    if known.column == seen.column:
+    if card.column == reading.column:
         return by
-    moves = _own_moves(db, known.card_id, seen.column)
+    moves = _own_moves(db, card.card_id, reading.column)
     if by.own or moves:
-        run = runs.get(db, known.run_id) if known.run_id else None
+        run = runs.get(db, card.run_id) if card.run_id else None
         named = next((move["by"] for move in moves if move.get("by")), "")
-        return Mover(named or (run.by if run else known.mover), own=True)
+        return Mover(named or (run.by if run else card.mover), own=True)
     return by
 
 
@@ -487,4 +499,4 @@ def _own_moves(db: Connection, card_id: CardId, column: str | None) -> list[dict
 
 def _own_acts(db: Connection, card_id: CardId, act: str) -> list[dict[str, Any]]:
     """Return the intents of an act that is open: its echo can come before its own commit."""
-    return [json.loads(it.payload) for it in outbox.open_of_card(db, card_id) if it.act == act]
+    return [json.loads(entry.payload) for entry in outbox.open_of_card(db, card_id) if entry.act == act]

@@ -15,7 +15,7 @@ from ledger.events.board import CardMoved, CardReplaced
 from ledger.ids import CardId, EntryKey
 from ledger.log import event_store
 from ledger.queue import change_reports, outbox, refresh_requests
-from ledger.queue.change_reports import About, Report
+from ledger.queue.change_reports import About, ChangeReport
 from ledger.views import cards, expansions, remotes
 
 Looks = Mapping[CardId, CardReading | None]
@@ -28,27 +28,27 @@ def with_own_words(services: Services, looks: Looks) -> Looks:
     has edited them, they are that person's.
     """
     with event_store.reading(services.engine) as db:
-        written = expansions.of_issues(db, (seen.content_id for seen in looks.values() if seen))
-        return {card_id: _own(db, seen, written) for card_id, seen in looks.items()}
+        written = expansions.of_issues(db, (reading.content_id for reading in looks.values() if reading))
+        return {card_id: _own(db, reading, written) for card_id, reading in looks.items()}
 
 
 def _own(
-    db: Connection, seen: CardReading | None, written: Mapping[str, expansions.ExpansionRow]
+    db: Connection, reading: CardReading | None, written: Mapping[str, expansions.ExpansionRow]
 ) -> CardReading | None:
-    expansion = written.get(seen.content_id) if seen else None
-    if seen is None:
+    expansion = written.get(reading.content_id) if reading else None
+    if reading is None:
         return None
-    seen = replace(seen, body=words_of_draft(seen.body))
-    if expansion is not None and expansions.digest(seen.body) == expansion.written:
-        return replace(seen, body=expansion.before, expanded=True)
-    marker = marker_of(seen.body)
+    reading = replace(reading, body=words_of_draft(reading.body))
+    if expansion is not None and expansions.digest(reading.body) == expansion.written:
+        return replace(reading, body=expansion.before, expanded=True)
+    marker = marker_of(reading.body)
     entry = outbox.get(db, marker.key) if marker else None
     if entry is None or entry.act != "expand_body" or entry not in outbox.open_of_card(db, entry.card_id):
-        return seen
-    known = cards.get(db, entry.card_id)
-    if known is None or known.content_id != seen.content_id:
-        return seen
-    return replace(seen, body=known.body, expanded=known.expanded)  # written, and not committed yet
+        return reading
+    card = cards.get(db, entry.card_id)
+    if card is None or card.content_id != reading.content_id:
+        return reading
+    return replace(reading, body=card.body, expanded=card.expanded)  # written, and not committed yet
 
 
 def find_unsettled(services: Services, looks: Looks) -> frozenset[CardId]:
@@ -58,19 +58,19 @@ def find_unsettled(services: Services, looks: Looks) -> frozenset[CardId]:
     still shows, or showed before, though its issue has its place.
     """
     with event_store.reading(services.engine) as db:
-        return frozenset(card_id for card_id, seen in looks.items() if _is_unsettled(db, card_id, seen))
+        return frozenset(card_id for card_id, reading in looks.items() if _is_unsettled(db, card_id, reading))
 
 
-def _is_unsettled(db: Connection, card_id: CardId, seen: CardReading | None) -> bool:
-    known = cards.get(db, card_id)
-    if seen is None:
-        return known is not None and known.number is None and _is_open(db, card_id)
-    if known is not None:
+def _is_unsettled(db: Connection, card_id: CardId, reading: CardReading | None) -> bool:
+    card = cards.get(db, card_id)
+    if reading is None:
+        return card is not None and card.number is None and _is_open(db, card_id)
+    if card is not None:
         return False
-    if seen.kind == "DraftIssue":
-        done = remotes.get(db, EntryKey(f"{OF_DRAFT}{card_id}"))
-        return done is not None and bool(done.remote_id)
-    draft = draft_of(seen.body)
+    if reading.kind == "DraftIssue":
+        remote = remotes.get(db, EntryKey(f"{OF_DRAFT}{card_id}"))
+        return remote is not None and bool(remote.remote_id)
+    draft = draft_of(reading.body)
     return bool(draft) and _is_open(db, CardId(draft))
 
 
@@ -78,44 +78,44 @@ def _is_open(db: Connection, draft: CardId) -> bool:
     return any(entry.key == f"{OF_DRAFT}{draft}" for entry in outbox.open_of_card(db, draft))
 
 
-def without_stale(services: Services, seen: CardReading | None) -> CardReading | None:
+def without_stale(services: Services, reading: CardReading | None) -> CardReading | None:
     """Return the look, with the column and the archive as they are known where it is older than that.
 
     After Cardinal's own change GitHub's time may be the same: then they are as Cardinal has just left them,
     unless somebody else changed them since, by a delivery or the issue's timeline. A change that nobody told
     of is seen by a later look.
     """
-    if seen is None:
+    if reading is None:
         return None
     with event_store.reading(services.engine) as db:
-        known, reports = cards.get(db, seen.card_id), change_reports.of_card(db, seen.card_id)
-        if known is None or (known.column, known.archived) == (seen.column, seen.archived):
-            return seen
-        moves = event_store.newest_of(db, f"card:{seen.card_id}", CardMoved, 1)
-        placed = event_store.newest_of(db, f"card:{seen.card_id}", CardReplaced, 1)
-        archived_at = remotes.last_done_at(db, seen.card_id, "archive_card")
-        recorded_at = refresh_requests.last_recorded_at(db, seen.card_id)
-    ids = {name: option_id for option_id, name in seen.status}
-    as_known = replace(seen, column=known.column, option_id=ids.get(known.column or "", ""))
-    if recorded_at is not None and seen.updated_at < recorded_at:
-        return replace(as_known, archived=known.archived)
-    others = tuple(it for it in reports if it.sender != services.hub.bot_login)
+        card, reports = cards.get(db, reading.card_id), change_reports.of_card(db, reading.card_id)
+        if card is None or (card.column, card.archived) == (reading.column, reading.archived):
+            return reading
+        moves = event_store.newest_of(db, f"card:{reading.card_id}", CardMoved, 1)
+        placed = event_store.newest_of(db, f"card:{reading.card_id}", CardReplaced, 1)
+        archived_at = remotes.last_done_at(db, reading.card_id, "archive_card")
+        recorded_at = refresh_requests.last_recorded_at(db, reading.card_id)
+    ids = {name: option_id for option_id, name in reading.status}
+    as_known = replace(reading, column=card.column, option_id=ids.get(card.column or "", ""))
+    if recorded_at is not None and reading.updated_at < recorded_at:
+        return replace(as_known, archived=card.archived)
+    others = tuple(report for report in reports if report.sender != services.hub.bot_login)
     since = services.now() - BEHIND
     for at, move in moves:
-        own = move.by_cardinal and at >= since and known.column == move.after
-        mover = on_timeline(seen.last_move, seen.column, at) if own else ""
+        own = move.by_cardinal and at >= since and card.column == move.after
+        mover = on_timeline(reading.last_move, reading.column, at) if own else ""
         by_other = mover not in ("", services.hub.bot_login) or _is_told(others, at, About.COLUMN)
-        if own and seen.column == move.before and not by_other:
-            seen = as_known
-    in_place = placed and not moves and placed[0][0] >= since and seen.column is None
+        if own and reading.column == move.before and not by_other:
+            reading = as_known
+    in_place = placed and not moves and placed[0][0] >= since and reading.column is None
     if in_place and not _is_told(others, placed[0][0], About.COLUMN):
-        seen = as_known
+        reading = as_known
     if archived_at is not None and archived_at >= since:
         by_other = _is_told(others, archived_at, About.ARCHIVED, About.RESTORED)
-        seen = seen if by_other else replace(seen, archived=known.archived)
-    return seen
+        reading = reading if by_other else replace(reading, archived=card.archived)
+    return reading
 
 
-def _is_told(reports: tuple[Report, ...], since: datetime, *about: About) -> bool:
+def _is_told(reports: tuple[ChangeReport, ...], since: datetime, *about: About) -> bool:
     """Tell whether a report about that is as new; GitHub's times have whole seconds."""
-    return any(it.about in about and it.at >= since.replace(microsecond=0) for it in reports)
+    return any(report.about in about and report.at >= since.replace(microsecond=0) for report in reports)

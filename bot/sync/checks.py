@@ -107,10 +107,14 @@ def _is_late(db: Connection, row: CiRow, now: datetime) -> bool:
 
 def _await_checks(card_id: CardId, head: str, pending: tuple[str, ...]) -> EventFactory:
     def make(db: Connection) -> tuple[Event, ...]:
-        known = ci.of_card(db, card_id)
+        known_ci = ci.of_card(db, card_id)
         if _is_elsewhere(db, card_id, head):
             return ()
-        if known is not None and known.head == head and (known.settled or known.pending == pending):
+        if (
+            known_ci is not None
+            and known_ci.head == head
+            and (known_ci.settled or known_ci.pending == pending)
+        ):
             return ()
         return (ChecksAwaited(card_id, head, pending),)
 
@@ -126,10 +130,10 @@ def _settle_checks(
     is_red: bool,
 ) -> EventFactory:
     def make(db: Connection) -> tuple[Event, ...]:
-        known = ci.of_card(db, card_id)
+        known_ci = ci.of_card(db, card_id)
         if _is_elsewhere(db, card_id, head) or (is_red and failures is None):
             return ()
-        same = known is not None and known.head == head and known.settled
+        same = known_ci is not None and known_ci.head == head and known_ci.settled
         if same and not is_red and not ci.failures_of(db, card_id, head):
             return ()
         return (ChecksSettled(card_id, head, failures or (), pending),)
@@ -146,9 +150,13 @@ def _is_elsewhere(db: Connection, card_id: CardId, head: str) -> bool:
 def _is_news(services: Services, card: CardRow, red: tuple[Check, ...]) -> bool:
     """Tell whether other checks are red than those reported for that commit: logs are fetched once."""
     with event_store.reading(services.engine) as db:
-        known = ci.of_card(db, card.card_id)
+        known_ci = ci.of_card(db, card.card_id)
         reported = {failure.name for failure in ci.failures_of(db, card.card_id, card.pull_head)}
-    return known is None or not known.settled or reported != {check.name[:NAME_CHARACTERS] for check in red}
+    return (
+        known_ci is None
+        or not known_ci.settled
+        or reported != {check.name[:NAME_CHARACTERS] for check in red}
+    )
 
 
 def _failures(services: Services, repository: str, red: tuple[Check, ...]) -> tuple[CheckFailure, ...]:

@@ -36,7 +36,7 @@ def is_due(db: Connection, paused: Collection[BoardId] = ()) -> bool:
 
 
 def _due(db: Connection, paused: Collection[BoardId]) -> tuple[Lease, ...]:
-    return tuple(it for it in leases.list_expired(db, PREFIX) if _place(it)[0] not in paused)
+    return tuple(lease for lease in leases.list_expired(db, PREFIX) if _place(lease)[0] not in paused)
 
 
 def _place(mark: Lease) -> tuple[BoardId, str]:

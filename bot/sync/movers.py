@@ -13,7 +13,7 @@ from ledger.events.board import LabelJudged
 from ledger.ids import CardId
 from ledger.log import event_store
 from ledger.queue import change_reports
-from ledger.queue.change_reports import About, Report
+from ledger.queue.change_reports import About, ChangeReport
 from ledger.rows.cards import CardRow
 from ledger.views import cards
 from rules.card.move_rights import PROJECT_BOT, may_move
@@ -31,76 +31,81 @@ class Moved:
 
     by: Mover = NOBODY
     late: bool = False
-    reports: tuple[Report, ...] = ()
+    reports: tuple[ChangeReport, ...] = ()
 
 
 def find(
-    services: Services, card_id: CardId, seen: CardReading | None, *, came: bool = False, merged: bool = False
+    services: Services,
+    card_id: CardId,
+    reading: CardReading | None,
+    *,
+    came: bool = False,
+    merged: bool = False,
 ) -> Moved:
     """Return who moved, archived or restored the card; nobody without such news.
 
     `came`: deliveries report that it entered its column again. `merged`: its pull request is known to be.
     """
     with event_store.reading(services.engine) as db:
-        known, reports = cards.get(db, card_id), change_reports.of_card(db, card_id)
-    about = _news(known, seen) or ((About.COLUMN,) if came else None)
+        card, reports = cards.get(db, card_id), change_reports.of_card(db, card_id)
+    about = _news(card, reading) or ((About.COLUMN,) if came else None)
     if about is not None:
-        mine = tuple(report for report in reports if report.about in about)
+        own_reports = tuple(report for report in reports if report.about in about)
         by = ""
-        if seen is not None and about == (About.COLUMN,):
-            by = on_timeline(seen.last_move, seen.column, known.moved_at if known else None)
-        by = by or sender(mine, seen.column if seen is not None else None)
+        if reading is not None and about == (About.COLUMN,):
+            by = on_timeline(reading.last_move, reading.column, card.moved_at if card else None)
+        by = by or sender(own_reports, reading.column if reading is not None else None)
         if not by:
-            return Moved(unknown_mover(services), reports=mine)
-        return Moved(_with_role(services, known, seen, by, merged=merged), reports=mine)
-    if known is None or seen is None or known.archived:
+            return Moved(unknown_mover(services), reports=own_reports)
+        return Moved(_with_role(services, card, reading, by, merged=merged), reports=own_reports)
+    if card is None or reading is None or card.archived:
         return Moved()
-    if known.mover or known.own_move:  # late reports about a known move
-        return Moved(reports=tuple(report for report in reports if _is_known(report, known)))
-    first, last = known.moved_at - LATE, known.moved_at + CLOCKS_APART
+    if card.mover or card.own_move:  # late reports about a known move
+        return Moved(reports=tuple(report for report in reports if _is_known(report, card)))
+    first, last = card.moved_at - LATE, card.moved_at + CLOCKS_APART
     late = tuple(report for report in reports if report.about == About.COLUMN and first <= report.at <= last)
-    by = on_timeline(seen.last_move, seen.column, first) or sender(late, seen.column)
-    mover = _with_role(services, known, seen, by, merged=merged)
+    by = on_timeline(reading.last_move, reading.column, first) or sender(late, reading.column)
+    mover = _with_role(services, card, reading, by, merged=merged)
     return Moved(mover, late=bool(mover.login), reports=late)
 
 
-def _is_known(report: Report, known: CardRow) -> bool:
+def _is_known(report: ChangeReport, card: CardRow) -> bool:
     if report.about != About.COLUMN:
         return False
-    return report.value == known.column or (not report.value and report.sender == known.mover)
+    return report.value == card.column or (not report.value and report.sender == card.mover)
 
 
 def judge_labels(
-    services: Services, card_id: CardId, policy: Policy, seen: CardReading | None
+    services: Services, card_id: CardId, policy: Policy, reading: CardReading | None
 ) -> tuple[LabelJudged, ...]:
     """Return the labels whose author's right to choose is news, by deliveries."""
-    if seen is None or seen.repository is None:
+    if reading is None or reading.repository is None:
         return ()
     with event_store.reading(services.engine) as db:
-        known, reports = cards.get(db, card_id), change_reports.of_card(db, card_id)
+        card, reports = cards.get(db, card_id), change_reports.of_card(db, card_id)
     newest = {
         report.value: report.sender
         for report in reports
-        if report.about == About.LABEL and report.value in seen.labels
+        if report.about == About.LABEL and report.value in reading.labels
     }
-    barred, judged = known.barred if known is not None else (), []
+    barred, judged = card.barred if card is not None else (), []
     for label, by in newest.items():
-        role = roles.role(services.hub, seen.repository, by)
+        role = roles.role(services.hub, reading.repository, by)
         counts = may_move(policy, Mover(by, role, own=by == services.hub.bot_login))
         if counts == (label in barred):
             judged.append(LabelJudged(card_id, label, by, role, counts))
     return tuple(judged)
 
 
-def _news(known: CardRow | None, seen: CardReading | None) -> tuple[About, ...] | None:
+def _news(card: CardRow | None, reading: CardReading | None) -> tuple[About, ...] | None:
     """Return the subjects of reports about the news; None if card and board agree."""
-    if seen is None or seen.archived:
-        return (About.ARCHIVED,) if known is not None and not known.archived else None
-    if known is None:
+    if reading is None or reading.archived:
+        return (About.ARCHIVED,) if card is not None and not card.archived else None
+    if card is None:
         return (About.COLUMN,)
-    if known.archived:
+    if card.archived:
         return (About.RESTORED, About.COLUMN)
-    return (About.COLUMN,) if known.column != seen.column else None
+    return (About.COLUMN,) if card.column != reading.column else None
 
 
 def unknown_mover(services: Services) -> Mover:
@@ -118,30 +123,34 @@ def on_timeline(move: StatusChange | None, column: str | None, since: datetime |
     return move.by
 
 
-def sender(reports: Sequence[Report], column: str | None) -> str:
+def sender(reports: Sequence[ChangeReport], column: str | None) -> str:
     """Return the sender of the change that the card shows; empty if unsure.
 
     Among reports that name a column the newest count, by GitHub's whole seconds, if they name this one; the
     others are sortings then. If none names a column, all must be by one person.
     """
-    named = [it for it in reports if it.about == About.COLUMN and it.value]
-    mine = [it for it in named if it.at == named[-1].at and it.value == column] if named else reports
-    senders = {report.sender for report in mine}
+    named = [report for report in reports if report.about == About.COLUMN and report.value]
+    own_reports = (
+        [report for report in named if report.at == named[-1].at and report.value == column]
+        if named
+        else reports
+    )
+    senders = {report.sender for report in own_reports}
     return senders.pop() if len(senders) == 1 else ""
 
 
 def _with_role(
-    services: Services, known: CardRow | None, seen: CardReading | None, login: str, *, merged: bool
+    services: Services, card: CardRow | None, reading: CardReading | None, login: str, *, merged: bool
 ) -> Mover:
     """Return the mover with their role; for GitHub's own workflow behind a merge, whoever merged."""
     if not login or login == services.hub.bot_login:
         return Mover(own=bool(login))
     if login == PROJECT_BOT and merged:
-        login = _closer(services, seen) or login
+        login = _closer(services, reading) or login
     home = services.board.home_repository  # a draft has no repository of its own
-    repository = (seen.repository if seen else None) or (known.repository if known else None) or home
+    repository = (reading.repository if reading else None) or (card.repository if card else None) or home
     role = roles.role(services.hub, repository, login)
-    if seen is None and role == roles.NONE and repository != home and _is_gone(services, repository):
+    if reading is None and role == roles.NONE and repository != home and _is_gone(services, repository):
         role = roles.role(services.hub, home, login)  # the card went with its repository
     return Mover(login, role)
 
@@ -154,7 +163,7 @@ def _is_gone(services: Services, repository: str) -> bool:
     return False
 
 
-def _closer(services: Services, seen: CardReading | None) -> str:
-    if seen is None or seen.state != "closed" or seen.repository is None or seen.number is None:
+def _closer(services: Services, reading: CardReading | None) -> str:
+    if reading is None or reading.state != "closed" or reading.repository is None or reading.number is None:
         return ""
-    return github_issues.find_closer(services.hub, seen.repository, seen.number)
+    return github_issues.find_closer(services.hub, reading.repository, reading.number)

@@ -72,12 +72,12 @@ _FILE = TypeAdapter(SweepState)
 class BoardPass:
     """One sweep's part of a pass over the board, from where the last one stopped."""
 
-    def __init__(self, memory: SweepState, now: datetime) -> None:
-        self.memory = memory
+    def __init__(self, state: SweepState, now: datetime) -> None:
+        self.memory = state
         now_s = now.timestamp()
-        elapsed_s = max(0.0, now_s - memory.counted_s) if memory.counted_s else 0.0
-        memory.credit = min(BURST, memory.credit + elapsed_s * POINTS_PER_HOUR / 3600)
-        memory.counted_s = now_s
+        elapsed_s = max(0.0, now_s - state.counted_s) if state.counted_s else 0.0
+        state.credit = min(BURST, state.credit + elapsed_s * POINTS_PER_HOUR / 3600)
+        state.counted_s = now_s
         self._requests = 0
         self._closed = False
 
@@ -86,15 +86,15 @@ class BoardPass:
         known = [None, *(cursor for cursor, _ in self.memory.starts)]
         return tuple(known[self.memory.place : self.memory.place + self.memory.at_once])
 
-    def take(self, sight: BoardReading) -> frozenset[CardId] | None:
+    def take(self, reading: BoardReading) -> frozenset[CardId] | None:
         """Record a request's pages; return all items of the pass if it ends here, else None."""
-        memory = self.memory
-        if sight.touched_at != memory.touched_at:
-            memory.touched_at, memory.owed = sight.touched_at, len(memory.starts) + 1
+        state = self.memory
+        if reading.touched_at != state.touched_at:
+            state.touched_at, state.owed = reading.touched_at, len(state.starts) + 1
         self._requests += 1
-        memory.credit = max(0.0, memory.credit - 1)
-        for page in sight.pages:
-            memory.owed = max(0, memory.owed - 1)
+        state.credit = max(0.0, state.credit - 1)
+        for page in reading.pages:
+            state.owed = max(0, state.owed - 1)
             if not self._turn(page):
                 return self._close()
             if not self._joins(page):
@@ -120,58 +120,58 @@ class BoardPass:
 
     def _joins(self, page: Page) -> bool:
         """Go on to the next page, or across a possible gap to one that begins right behind this page."""
-        memory = self.memory
+        state = self.memory
         last_id, last_cursor = page.places[-1]
-        if memory.place == len(memory.starts):
-            memory.starts.append((last_cursor, last_id))
-            memory.owed += 1
+        if state.place == len(state.starts):
+            state.starts.append((last_cursor, last_id))
+            state.owed += 1
         else:
-            anchor = memory.starts[memory.place][1]
+            anchor = state.starts[state.place][1]
             if all(anchor != card_id for card_id, _ in page.places):
-                memory.starts.insert(memory.place, (last_cursor, last_id))
-                memory.owed += 1
-                memory.place += 1
+                state.starts.insert(state.place, (last_cursor, last_id))
+                state.owed += 1
+                state.place += 1
                 return False
-        memory.place += 1
+        state.place += 1
         return True
 
     def _close(self) -> frozenset[CardId]:
-        memory = self.memory
-        cards = list(memory.seen.items())
-        if not memory.past:  # other items follow: no cursor of this pass is of use
+        state = self.memory
+        cards = list(state.seen.items())
+        if not state.past:  # other items follow: no cursor of this pass is of use
             # Fewer each time, or it is given up: some may be out of sight.
-            memory.past = not memory.unlearned or memory.unlearned == memory.left
-            memory.left, memory.unlearned, self._closed = memory.unlearned, 0, True
-            memory.starts, memory.place, memory.seen = [], 0, {}
+            state.past = not state.unlearned or state.unlearned == state.left
+            state.left, state.unlearned, self._closed = state.unlearned, 0, True
+            state.starts, state.place, state.seen = [], 0, {}
             return frozenset(CardId(card_id) for card_id, _ in cards)
         cuts = range(STRIDE - 1, max(len(cards) - (PAGE - STRIDE) - 1, 0), STRIDE)
-        memory.starts = [(cards[n][1], cards[n][0]) for n in cuts]
-        memory.place, memory.seen, memory.whole = 0, {}, True
-        memory.at_once = min(MAX_PAGES, memory.at_once + 1)
+        state.starts = [(cards[n][1], cards[n][0]) for n in cuts]
+        state.place, state.seen, state.whole = 0, {}, True
+        state.at_once = min(MAX_PAGES, state.at_once + 1)
         return frozenset(CardId(card_id) for card_id, _ in cards)
 
 
-def slow_down(memory: SweepState) -> None:
+def slow_down(state: SweepState) -> None:
     """Read fewer pages at once: GitHub took too long for the last request. Every pass adds one again."""
-    memory.at_once = max(1, memory.at_once // 2)
+    state.at_once = max(1, state.at_once // 2)
 
 
 def load_memory(records: SharedRecords, board: str, scope: Sequence[object]) -> SweepState:
     """Return the state for this scope; empty without one."""
     wanted = json.dumps(scope)
     try:
-        memory = _FILE.validate_json(records.read(_name(board))[0])
-        sound = 0 <= memory.place <= len(memory.starts) and 1 <= memory.at_once <= MAX_PAGES
+        state = _FILE.validate_json(records.read(_name(board))[0])
+        sound = 0 <= state.place <= len(state.starts) and 1 <= state.at_once <= MAX_PAGES
     except ValueError:
         return SweepState(scope=wanted)
-    outdated = memory.whole and not memory.past  # an earlier version never read the past
-    if not sound or outdated or memory.scope != wanted:
-        return SweepState(scope=wanted, credit=min(BURST, max(0.0, float(memory.credit))))
-    return memory
+    outdated = state.whole and not state.past  # an earlier version never read the past
+    if not sound or outdated or state.scope != wanted:
+        return SweepState(scope=wanted, credit=min(BURST, max(0.0, float(state.credit))))
+    return state
 
 
-def save_memory(records: SharedRecords, board: str, memory: SweepState) -> None:
-    records.change(_name(board), lambda *_: (_FILE.dump_json(memory), None))
+def save_memory(records: SharedRecords, board: str, state: SweepState) -> None:
+    records.change(_name(board), lambda *_: (_FILE.dump_json(state), None))
 
 
 def _name(board: str) -> str:
@@ -209,32 +209,34 @@ def _came(services: Services, ids: Iterable[DeliveryId]) -> frozenset[DeliveryId
 def _compare(services: Services) -> tuple[CardId, ...]:
     board_id, address = board.serve_board(services), services.board.address
     quiet = _quiet(services, board_id)
-    memory = load_memory(services.hub.records, board_id, [*address, *quiet])
-    turn = BoardPass(memory, services.now())
+    state = load_memory(services.hub.records, board_id, [*address, *quiet])
+    turn = BoardPass(state, services.now())
     requested: dict[CardId, None] = {}
     try:
         while True:
-            left_out = quiet if memory.past else ()
-            sight = survey(services.hub, address, services.board.home_repository, left_out, turn.starts())
-            board.note(services, sight.board)
-            board.follow_policy(services, sight.board.board_id, newest=sight.home, last=memory.home)
-            memory.home = sight.home
-            later = _list_unlearned(services, sight, quiet)[MAX_PAST:]
-            memory.unlearned += len(later)
-            requested |= dict.fromkeys(_request_refreshes(services, sight, turn.take(sight), quiet, later))
-            if not turn.goes_on() or (memory.whole and services.hub.budget.spare(SPARING) > 0):
+            left_out = quiet if state.past else ()
+            reading = survey(services.hub, address, services.board.home_repository, left_out, turn.starts())
+            board.note(services, reading.board)
+            board.follow_policy(services, reading.board.board_id, newest=reading.home, last=state.home)
+            state.home = reading.home
+            later = _list_unlearned(services, reading, quiet)[MAX_PAST:]
+            state.unlearned += len(later)
+            requested |= dict.fromkeys(
+                _request_refreshes(services, reading, turn.take(reading), quiet, later)
+            )
+            if not turn.goes_on() or (state.whole and services.hub.budget.spare(SPARING) > 0):
                 return tuple(requested)
     except StatusMissingError as error:
         board.note_lost(services, error)
         return ()
     except UnavailableError:
-        slow_down(memory)
+        slow_down(state)
         raise
     except RefusedError:  # GitHub no longer accepts a cursor of an earlier pass: start again
-        memory.starts, memory.place, memory.seen = [], 0, {}
+        state.starts, state.place, state.seen = [], 0, {}
         raise
     finally:
-        save_memory(services.hub.records, board_id, memory)
+        save_memory(services.hub.records, board_id, state)
 
 
 def _quiet(services: Services, board_id: BoardId) -> tuple[str, ...]:
@@ -243,11 +245,11 @@ def _quiet(services: Services, board_id: BoardId) -> tuple[str, ...]:
     return tuple(name for name in policy.board.columns if policy.archetype(name).IS_FINAL)
 
 
-def _list_unlearned(services: Services, sight: BoardReading, quiet: tuple[str, ...]) -> tuple[CardId, ...]:
+def _list_unlearned(services: Services, reading: BoardReading, quiet: tuple[str, ...]) -> tuple[CardId, ...]:
     """Return the cards in sight that were done before Cardinal knew them."""
     with event_store.reading(services.engine) as db:
-        known = cards.columns_of(db, sight.board.board_id)
-    stubs = (stub for page in sight.pages for stub in page.stubs)
+        known = cards.columns_of(db, reading.board.board_id)
+    stubs = (stub for page in reading.pages for stub in page.stubs)
     return tuple(
         it.card_id for it in stubs if it.column in quiet and it.card_id not in known and not it.archived
     )
@@ -255,7 +257,7 @@ def _list_unlearned(services: Services, sight: BoardReading, quiet: tuple[str, .
 
 def _request_refreshes(
     services: Services,
-    sight: BoardReading,
+    reading: BoardReading,
     all_seen: frozenset[CardId] | None,
     quiet: tuple[str, ...],
     later: Collection[CardId] = (),
@@ -263,13 +265,13 @@ def _request_refreshes(
     """Request a refresh of every card that differs, without those `later`; at a pass's end also of those that
     are on no page.
     """
-    board_id = sight.board.board_id
+    board_id = reading.board.board_id
     with event_store.reading(services.engine) as db:
         known, closed = cards.columns_of(db, board_id), cards.list_closed(db, board_id)
         issues = cards.issues_of(db, board_id)
         late = run_queue.list_unrefreshed_dependents(db, board_id, LOOK_AGAIN_S, MAX_WAITING)
         late += cards.list_unmerged(db, board_id, quiet, UNMERGED_S, MAX_WAITING)
-    stubs = [stub for page in sight.pages for stub in page.stubs]
+    stubs = [stub for page in reading.pages for stub in page.stubs]
     differing = (stub.card_id for stub in stubs if _differs(stub, known, closed, issues))
     requested = [card_id for card_id in differing if card_id not in later]
     if all_seen is not None:

@@ -21,44 +21,48 @@ from rules.snapshot import Mover
 from runner.text.visible import strip_hidden
 
 
-def decide_target(services: Services, seen: CardReading | None) -> RepositoryResolved | None:
+def decide_target(services: Services, reading: CardReading | None) -> RepositoryResolved | None:
     """Return the decision if it is news; None for a card that can only be about its own repository."""
-    if seen is None or seen.kind != "Issue" or seen.archived or seen.repository is None:
+    if reading is None or reading.kind != "Issue" or reading.archived or reading.repository is None:
         return None
     with event_store.reading(services.engine) as db:
-        policy = policies.in_force(db, seen.board_id)
-        known, card = placements.get(db, seen.card_id), cards.get(db, seen.card_id)
-    shared = target_repository.is_shared(policy, seen.repository)
-    if not shared and known is None:
+        policy = policies.in_force(db, reading.board_id)
+        placement, card = placements.get(db, reading.card_id), cards.get(db, reading.card_id)
+    shared = target_repository.is_shared(policy, reading.repository)
+    if not shared and placement is None:
         return None
     # For a draft that Cardinal converted, GitHub names Cardinal as the author.
-    author = card.author if card is not None else seen.author
-    placed = RepositoryResolved(seen.card_id, seen.repository, "own", seen.repository, "")
+    author = card.author if card is not None else reading.author
+    placed = RepositoryResolved(reading.card_id, reading.repository, "own", reading.repository, "")
     if shared:
-        placed = target_repository.resolve_target(policy, _hints(services, seen, author))
-    if known is not None and _is_kept(known, placed):
+        placed = target_repository.resolve_target(policy, _hints(services, reading, author))
+    if placement is not None and _is_kept(placement, placed):
         return None  # later changes of that repository are `access`'s part: renamed, archived, out of reach
-    placed = _by_field(services, policy, known, seen, placed)
-    placed = _by_author(services, seen, _by_access(services, placed), author) if shared else placed
-    was = known and RepositoryResolved(seen.card_id, known.repository, known.rule, known.value, known.problem)
+    placed = _by_field(services, policy, placement, reading, placed)
+    placed = _by_author(services, reading, _by_access(services, placed), author) if shared else placed
+    was = placement and RepositoryResolved(
+        reading.card_id, placement.repository, placement.rule, placement.value, placement.problem
+    )
     return None if placed == was else placed
 
 
-def _is_kept(known: PlacementRow, placed: RepositoryResolved) -> bool:
+def _is_kept(placement: PlacementRow, placed: RepositoryResolved) -> bool:
     """Tell whether the card names the same repository as at the last decision."""
-    same = (known.rule, known.value) == (placed.rule, placed.value) and not (known.problem or placed.problem)
-    return same and known.named.casefold() == placed.repository.casefold()
+    same = (placement.rule, placement.value) == (placed.rule, placed.value) and not (
+        placement.problem or placed.problem
+    )
+    return same and placement.named.casefold() == placed.repository.casefold()
 
 
-def _hints(services: Services, seen: CardReading, author: str) -> Hints:
-    lines = target_repository.lines_of(strip_hidden(seen.body))
+def _hints(services: Services, reading: CardReading, author: str) -> Hints:
+    lines = target_repository.lines_of(strip_hidden(reading.body))
     # The author's role is read only if the description names something.
-    trusted = bool(lines) and roles.writes(services.hub, seen.repository or "", author)
+    trusted = bool(lines) and roles.writes(services.hub, reading.repository or "", author)
     return Hints(
-        card_id=seen.card_id,
-        labels=seen.labels,
+        card_id=reading.card_id,
+        labels=reading.labels,
         lines=lines,
-        field=seen.repo_field,
+        field=reading.repo_field,
         author=author,
         trusted=trusted,
     )
@@ -67,8 +71,8 @@ def _hints(services: Services, seen: CardReading, author: str) -> Hints:
 def _by_field(
     services: Services,
     policy: Policy,
-    known: PlacementRow | None,
-    seen: CardReading,
+    placement: PlacementRow | None,
+    reading: CardReading,
     placed: RepositoryResolved,
 ) -> RepositoryResolved:
     """Return the decision, or a question if the person who set the field or label may not move cards.
@@ -77,35 +81,35 @@ def _by_field(
     """
     if placed.rule not in ("field", "label"):
         return placed
-    by = _setter(services, seen, placed)
-    if not by and known is not None and (known.rule, known.value) == (placed.rule, placed.value):
-        return replace(placed, repository="", problem=known.problem) if known.problem else placed
+    by = _setter(services, reading, placed)
+    if not by and placement is not None and (placement.rule, placement.value) == (placed.rule, placed.value):
+        return replace(placed, repository="", problem=placement.problem) if placement.problem else placed
     if not by and placed.rule == "label":
         return placed
-    known_as = Mover(by, roles.role(services.hub, seen.repository or "", by))
+    known_as = Mover(by, roles.role(services.hub, reading.repository or "", by))
     who = known_as if by else movers.unknown_mover(services)
     return placed if may_move(policy, who) else target_repository.unchosen(placed, by)
 
 
-def _setter(services: Services, seen: CardReading, placed: RepositoryResolved) -> str:
+def _setter(services: Services, reading: CardReading, placed: RepositoryResolved) -> str:
     """Return the person who set the field or label, by deliveries; empty if unsure."""
     with event_store.reading(services.engine) as db:
-        reports = change_reports.of_card(db, seen.card_id)
+        reports = change_reports.of_card(db, reading.card_id)
     named = ("", target_repository.FIELD) if placed.rule == "field" else (placed.value,)
-    mine = [report for report in reports if report.about == placed.rule and report.value in named]
-    senders = {report.sender for report in mine if report.at == mine[-1].at}
+    own_reports = [report for report in reports if report.about == placed.rule and report.value in named]
+    senders = {report.sender for report in own_reports if report.at == own_reports[-1].at}
     return senders.pop() if len(senders) == 1 else ""
 
 
 def _by_author(
-    services: Services, seen: CardReading, placed: RepositoryResolved, author: str
+    services: Services, reading: CardReading, placed: RepositoryResolved, author: str
 ) -> RepositoryResolved:
     """Return the decision, or a question if the author of the line or field may not write to that repository:
     a run publishes content of that repository in the home's issue.
     """
     if placed.rule not in ("line", "field") or not placed.repository:
         return placed
-    by = author if placed.rule == "line" else _setter(services, seen, placed)
+    by = author if placed.rule == "line" else _setter(services, reading, placed)
     unknown = placed.rule == "field" and not by  # it was judged when it was set
     if unknown or roles.writes(services.hub, placed.repository, by):
         return placed

@@ -45,8 +45,8 @@ def _keep(nested: Path, folder: Path, name: str) -> None:
 
     Source: gitrepository-layout(5), git-clean(1).
     """
-    words = ("check-ignore", "--quiet", "--", name)
-    if run_git(words, folder=folder, beat=lambda: None, timeout_s=GIT_S).exit_code != 0:
+    args = ("check-ignore", "--quiet", "--", name)
+    if run_git(args, folder=folder, beat=lambda: None, timeout_s=GIT_S).exit_code != 0:
         return
     fresh = nested.with_name(".git.new")
     shutil.rmtree(fresh, ignore_errors=True)  # of a process that was killed

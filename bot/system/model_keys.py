@@ -28,7 +28,7 @@ def providers(config: Config, owner: str) -> dict[str, Provider]:
         return made
     others = _list_paid(config)
     if made.keys() & CLAUDE:  # one way to pay for Anthropic's models
-        others = {name: payer for name, payer in others.items() if name not in CLAUDE}
+        others = {name: provider for name, provider in others.items() if name not in CLAUDE}
     elif not _is_operators(config, owner):
         others.pop("subscription", None)  # a person's own: never shared
     return others | made
@@ -82,11 +82,14 @@ def _own(config: Config, owner: str) -> dict[str, Provider]:
     if not LOGIN.fullmatch(owner):  # no login leads out of the folder
         return {}
     path = file_of(config, owner)
-    own = read_owners(config, path)
+    own_config = read_owners(config, path)
     if operators(config, owner):
-        return _list_paid(own)
-    if own.vertex_credentials and own.vertex_credentials.reveal() == config.vertex_credentials.reveal():
+        return _list_paid(own_config)
+    if (
+        own_config.vertex_credentials
+        and own_config.vertex_credentials.reveal() == config.vertex_credentials.reveal()
+    ):
         raise ConfigError((f"{path}: {ACCOUNT}",))
-    if own.bedrock_region and not own.bedrock_access_key:
+    if own_config.bedrock_region and not own_config.bedrock_access_key:
         raise ConfigError((f"{path}: {MACHINES}",))
-    return _list_paid(own)
+    return _list_paid(own_config)

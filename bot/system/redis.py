@@ -116,7 +116,7 @@ def workers(client: Redis) -> tuple[WorkerSeen, ...]:
     for key in keys:
         reads.hmget(key, "hostname", "pid", "queues", "birth", "last_heartbeat")
     rows = (_worker(fields) for fields in reads.execute() if all(fields))
-    return tuple(sorted(filter(None, rows), key=lambda it: (it.machine, it.queues, it.pid)))
+    return tuple(sorted(filter(None, rows), key=lambda worker: (worker.machine, worker.queues, worker.pid)))
 
 
 def _worker(fields: list[bytes]) -> WorkerSeen | None:

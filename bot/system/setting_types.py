@@ -87,8 +87,8 @@ def as_prices(given: object) -> object:
     return tuple(_price(word) for word in filter(None, (word.strip() for word in given.split(","))))
 
 
-def _price(word: str) -> TokenPrice:
-    model, _, usd = word.rpartition("=")
+def _price(text: str) -> TokenPrice:
+    model, _, usd = text.rpartition("=")
     match = re.fullmatch(r"([0-9]{1,4}(?:\.[0-9]{1,6})?)/([0-9]{1,4}(?:\.[0-9]{1,6})?)", usd)
     if not model or " " in model or match is None:
         raise ValueError("must be MODEL=INPUT/OUTPUT, in dollars per million tokens: my-model=0.60/2.50")

@@ -118,7 +118,7 @@ def _repair(stage: Stage) -> str:
 
 
 def _see_draft(stage: Stage) -> str:
-    def opened() -> str | None:
+    def find_draft() -> str | None:
         for delivery in stage.team.call("alice", "GET", "/_forge/deliveries"):
             if delivery["event"] == "pull_request" and delivery["action"] == "opened":
                 pull = delivery["payload"]["pull_request"]
@@ -127,7 +127,7 @@ def _see_draft(stage: Stage) -> str:
                     return f"#{pull['number']} opened as a draft"
         return None
 
-    return stage.wait("the draft pull request", opened)
+    return stage.wait("the draft pull request", find_draft)
 
 
 def _see_report(stage: Stage) -> str:
@@ -160,24 +160,24 @@ def _revise(stage: Stage) -> str:
     stage.team.drag("alice", stage.number, "In Progress")
     stage.sees("the second run works", Run="2")
 
-    def pushed() -> str | None:
+    def find_push() -> str | None:
         now = stage.pull_read()["head"]["sha"]
         return f"{before[:7]} became {now[:7]} on the same branch" if now != before else None
 
-    seen = stage.wait("new commits on the same branch", pushed)
+    seen = stage.wait("new commits on the same branch", find_push)
     stage.sees("the second run is done", Agent="work complete")
     return seen
 
 
 def _threads(stage: Stage) -> str:
-    def answered() -> str | None:
+    def find_answers() -> str | None:
         threads = stage.threads()
         replied = [
             thread for thread in threads if len(thread["comments"]["nodes"]) >= 2 and thread["isResolved"]
         ]
         return f"{len(replied)} threads answered and resolved" if len(threads) == len(replied) == 2 else None
 
-    return stage.wait("both threads are answered and resolved", answered)
+    return stage.wait("both threads are answered and resolved", find_answers)
 
 
 def _break_it(stage: Stage) -> str:
@@ -217,7 +217,7 @@ def _mend(stage: Stage) -> str:
 def _gate(stage: Stage, head: str, conclusion: str, *evidence: str) -> str:
     """Wait until the gate's check run on the commit has that conclusion; it must show all the evidence."""
 
-    def concluded() -> str | None:
+    def find_conclusion() -> str | None:
         run = stage.gate(head)
         if run.get("conclusion") != conclusion:
             return None
@@ -227,7 +227,7 @@ def _gate(stage: Stage, head: str, conclusion: str, *evidence: str) -> str:
             raise StoryError(f"the evidence of {GATE}", 0, f"without {missing}: {said[-800:]}")
         return f"{GATE} on {head[:7]}: {conclusion}, {run['output']['title']}"
 
-    return stage.wait(f"{GATE}: {conclusion}", concluded)
+    return stage.wait(f"{GATE}: {conclusion}", find_conclusion)
 
 
 def _accept(stage: Stage) -> str:
@@ -239,13 +239,13 @@ def _accept(stage: Stage) -> str:
 def _finish(stage: Stage) -> str:
     stage.team.drag("alice", stage.number, "Done")
 
-    def merged() -> str | None:
+    def find_merge() -> str | None:
         pull = stage.pull_read()
         refs = stage.team.call("alice", "GET", f"/repos/{REPOSITORY}/branches")
         gone = pull["head"]["ref"] not in [ref["name"] for ref in refs]
         return f"#{stage.pull} merged, {pull['head']['ref']} deleted" if pull["merged"] and gone else None
 
-    seen = stage.wait("merged and the branch deleted", merged)
+    seen = stage.wait("merged and the branch deleted", find_merge)
     stage.sees("the card is done", Agent="done")
     return seen
 

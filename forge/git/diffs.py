@@ -63,11 +63,11 @@ def hunk_at(patch: str, line: int | None, side: str) -> str | None:
     if line is None:
         return patch.split("\n", 1)[0] if patch else None
     start = 0
-    for place, row in enumerate(lines_of(patch)):
+    for position, row in enumerate(lines_of(patch)):
         if row.mark is Mark.HUNK:
-            start = place
+            start = position
         elif (row.old if side == "LEFT" else row.new) == line:
-            return "\n".join(patch.split("\n")[start : place + 1])
+            return "\n".join(patch.split("\n")[start : position + 1])
     return None
 
 

@@ -13,13 +13,13 @@ MAX_FILES = 3000  # docs.github.com/rest/pulls/pulls#list-pull-requests-files
 def merge_base(git: Git, base: str, head: str) -> str | None:
     """Return the best common ancestor; `None` for unrelated histories."""
     with suppress(GitError):
-        return git.known("merge-base", of=(base, head)).decode().strip()
+        return git.run_kept("merge-base", of=(base, head)).decode().strip()
     return None
 
 
 def ahead_behind(git: Git, base: str, head: str) -> tuple[int, int]:
     """Return how many commits `head` has that `base` lacks, and the other way round."""
-    behind, ahead = git.known("rev-list", "--left-right", "--count", of=(f"{base}...{head}",)).split()
+    behind, ahead = git.run_kept("rev-list", "--left-right", "--count", of=(f"{base}...{head}",)).split()
     return int(ahead), int(behind)
 
 
@@ -33,8 +33,8 @@ def diff(git: Git, base: str, head: str, *options: str, from_merge_base: bool = 
     command = ("diff", "--no-ext-diff", "--no-color", "-M", *options)
     if from_merge_base:
         with suppress(GitError):  # unrelated histories have no merge base
-            return git.known(*command, of=(f"{base}...{head}",)).decode(errors="replace")
-    return git.known(*command, of=(base, head)).decode(errors="replace")
+            return git.run_kept(*command, of=(f"{base}...{head}",)).decode(errors="replace")
+    return git.run_kept(*command, of=(base, head)).decode(errors="replace")
 
 
 def list_changed_files(git: Git, base: str, head: str, *, from_merge_base: bool = True) -> list[FileChange]:
@@ -88,7 +88,7 @@ def merge_tree(git: Git, base: str, head: str) -> str:
 
 def is_mergeable(git: Git, base: str, head: str) -> bool:
     try:
-        git.known(*MERGE_TREE, of=(base, head))
+        git.run_kept(*MERGE_TREE, of=(base, head))
     except GitError:
         return False
     return True

@@ -151,7 +151,9 @@ class Git:
             raise GitError(arguments, done.returncode, message)
         return done.stdout
 
-    def known(self, *options: str, of: Sequence[str], state: str = "", before: Sequence[str] = ()) -> bytes:
+    def run_kept(
+        self, *options: str, of: Sequence[str], state: str = "", before: Sequence[str] = ()
+    ) -> bytes:
         """Return the output of `git <before> <options> <of>` as `run` does, kept where it can never change:
         where all commits are named in full. A failure is not kept: a commit may come later.
 
@@ -159,10 +161,10 @@ class Git:
         What is kept also answers for copies of this repository's folder: a command that writes objects,
         which a copy would lack, goes to `run`.
         """
-        words = (*before, *options, *of)
+        args = (*before, *options, *of)
         if not all(map(COMMITS.fullmatch, of)):
-            return self.run(*words)
-        return _run_kept(self, words, (self._origin, options, tuple(of), state))
+            return self.run(*args)
+        return _run_kept(self, args, (self._origin, options, tuple(of), state))
 
     def attempt(self, *arguments: str) -> str | None:
         """Return the output of a git command as one stripped text; `None` when it fails."""
@@ -180,9 +182,9 @@ class Git:
     def create(self, default_branch: str) -> None:
         """Make the bare repository, without commits."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        words = ("--quiet", "--bare", "--template=", f"--initial-branch={default_branch}")  # no sample hooks
+        args = ("--quiet", "--bare", "--template=", f"--initial-branch={default_branch}")  # no sample hooks
         subprocess.run(
-            ["git", "init", *words, str(self.path)],
+            ["git", "init", *args, str(self.path)],
             check=True,
             timeout=GIT_TIMEOUT_S,
             env=clean_environment(),
@@ -197,16 +199,16 @@ class Git:
         --local a work tree on another disk than its repository would have no copy.
         """
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        words = ("clone", "--quiet", "--bare", "--template=", "--no-tags", "--single-branch")
+        args = ("clone", "--quiet", "--bare", "--template=", "--no-tags", "--single-branch")
         done = subprocess.run(
-            ["git", *words, "--branch", branch, "--", str(source), str(self.path)],
+            ["git", *args, "--branch", branch, "--", str(source), str(self.path)],
             timeout=COPY_TIMEOUT_S,
             env=clean_environment(),
             capture_output=True,
             check=False,
         )
         if done.returncode:
-            raise GitError(words, done.returncode, done.stderr.decode(errors="replace").strip())
+            raise GitError(args, done.returncode, done.stderr.decode(errors="replace").strip())
         self.run("remote", "remove", "origin")
         self._configure()
 
@@ -281,7 +283,7 @@ class Git:
     def _sha(self, object_name: str) -> str | None:
         command = ("rev-parse", "--verify", "--quiet", "--end-of-options")
         with suppress(GitError):
-            return self.known(*command, of=(object_name,)).decode().strip()
+            return self.run_kept(*command, of=(object_name,)).decode().strip()
         return None
 
     def update_ref(self, ref: str, sha: str, expected: str | None = None) -> None:
@@ -303,9 +305,9 @@ class Git:
         """Return up to `limit` commits of a range, newest first."""
         form = "%H%x00%T%x00%P%x00%an%x00%ae%x00%at%x00%cn%x00%ce%x00%ct%x00%G?%x00%GS%x00%B%x01"
         trusting = ("-c", f"gpg.ssh.allowedSignersFile={self.signers}")
-        words = ("log", f"--max-count={limit}", f"--format={form}", "--end-of-options")
+        args = ("log", f"--max-count={limit}", f"--format={form}", "--end-of-options")
         signers = self.signers.read_text() if self.signers.is_file() else ""
-        out = self.known(*words, of=(range_,), state=signers, before=trusting)
+        out = self.run_kept(*args, of=(range_,), state=signers, before=trusting)
         records = out.decode(errors="replace").split("\x01")
         return [_commit(record.lstrip("\n").split("\x00")) for record in records if record.strip()]
 
@@ -320,7 +322,7 @@ class Git:
     def read(self, commit: str, path: str) -> bytes | None:
         """Return a file's bytes at `commit`; `None` when it is not a file there."""
         try:
-            return self.known("cat-file", "blob", of=(f"{commit}:{path}",))
+            return self.run_kept("cat-file", "blob", of=(f"{commit}:{path}",))
         except GitError:
             return None
 
@@ -331,7 +333,7 @@ class Git:
         """
         where = f"{commit}:{path}" if path else commit
         try:
-            out = self.known("ls-tree", "-z", "--end-of-options", of=(where,)).decode(errors="replace")
+            out = self.run_kept("ls-tree", "-z", "--end-of-options", of=(where,)).decode(errors="replace")
         except GitError:
             return []
         entries = []
@@ -378,14 +380,14 @@ class Git:
         key: Path | None = None,
     ) -> str:
         """Write a commit of `tree`, signed with an SSH key if there is one, and return its sha."""
-        by = committer or author
+        signature = committer or author
         people = {
             "GIT_AUTHOR_NAME": author.name,
             "GIT_AUTHOR_EMAIL": author.email,
             "GIT_AUTHOR_DATE": f"{int(author.date.timestamp())} +0000",
-            "GIT_COMMITTER_NAME": by.name,
-            "GIT_COMMITTER_EMAIL": by.email,
-            "GIT_COMMITTER_DATE": f"{int(by.date.timestamp())} +0000",
+            "GIT_COMMITTER_NAME": signature.name,
+            "GIT_COMMITTER_EMAIL": signature.email,
+            "GIT_COMMITTER_DATE": f"{int(signature.date.timestamp())} +0000",
         }
         after = [argument for parent in parents for argument in ("-p", parent)]
         signs = ("-c", "gpg.format=ssh", "-c", f"user.signingkey={key}") if key else ()

@@ -119,7 +119,7 @@ def content(source: Item, scope: Scope) -> Any:
 @resolvers.field("ProjectV2Item.fieldValues")
 def field_values(source: Item, _scope: Scope, **arguments: Any) -> Any:
     """Return the values of a card, the title first, in the order of the fields."""
-    order = {field.node_id: place for place, field in enumerate(source.project.fields)}
+    order = {field.node_id: position for position, field in enumerate(source.project.fields)}
     values = sorted(source.values.values(), key=lambda value: order[value.field.node_id])
     return connection([_title(source), *values], "fieldValues", arguments)
 

@@ -93,8 +93,10 @@ def project(source: User, scope: Scope, number: int) -> Project:
 @resolvers.field("Organization.projectsV2", "User.projectsV2")
 def projects(source: User, scope: Scope, **arguments: Any) -> Any:
     """Return the projects of an owner that the caller may see."""
-    mine = [board for board in scope.store.projects.all() if board.owner is source and scope.may_see(board)]
-    return connection(mine, "projectsV2", arguments)
+    own_projects = [
+        board for board in scope.store.projects.all() if board.owner is source and scope.may_see(board)
+    ]
+    return connection(own_projects, "projectsV2", arguments)
 
 
 @resolvers.field("User.url", "Bot.url", "Organization.url")

@@ -111,7 +111,7 @@ class Script:
         """Return the scenario that a card of this title gets."""
         return next((script for pattern, script in self.cards if re.search(pattern, title)), self)
 
-    def completed(self, sections: Mapping[str, tuple[Step, ...]]) -> "Script":
+    def complete(self, sections: Mapping[str, tuple[Step, ...]]) -> "Script":
         """Return this scenario with those of the sections that it lacks."""
         return replace(self, sections={key: self.sections[key] or sections[key] for key in SECTIONS})
 
@@ -153,7 +153,7 @@ def _script(folder: Path, name: str, given: dict[str, Any]) -> Script:
     own = {key: tuple(_steps(name, key, given.get(key))) for key in SECTIONS}
     try:
         cards = tuple(
-            (re.compile(scene["title"]).pattern, load_script(folder, scene["scenario"]).completed(own))
+            (re.compile(scene["title"]).pattern, load_script(folder, scene["scenario"]).complete(own))
             for scene in given.get("cards") or ()
         )
         chat = tuple(

@@ -335,7 +335,7 @@ class _Handler(BaseHTTPRequestHandler):
         return None
 
     def _write(self, piece: Piece, served: Served) -> None:
-        body_bytes = piece.encoded()
+        body_bytes = piece.encode()
         served.tokens = piece.tokens or served.tokens
         self.wfile.write(f"{len(body_bytes):x}\r\n".encode() + body_bytes + b"\r\n")
         self.wfile.flush()

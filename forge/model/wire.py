@@ -20,7 +20,7 @@ class Piece:
     tokens: Tokens | None = None
     named: bool = False
 
-    def encoded(self) -> bytes:
+    def encode(self) -> bytes:
         """Return the piece as a server-sent event."""
         name = f"event: {self.event['type']}\n" if self.named and not isinstance(self.event, str) else ""
         data = self.event if isinstance(self.event, str) else json.dumps(self.event)

@@ -50,8 +50,8 @@ def choose_account(place: str, slug: str) -> ResponseReturnValue:
     """Show the accounts that the App can be installed in; an Enterprise Server has Apps at another place."""
     if f"/{place}" != store().settings.apps_path:
         raise NotFoundError
-    mine = [user for user in store().users.all() if person().login in user.members]
-    return render_template("install_app.html", app=store().apps.by_slug(slug), accounts=mine)
+    users = [user for user in store().users.all() if person().login in user.members]
+    return render_template("install_app.html", app=store().apps.by_slug(slug), accounts=users)
 
 
 @pages.on("/apps/<slug>/installations", post=True)

@@ -25,13 +25,13 @@ def news_for(user: User) -> list[Comment]:
 
     visible = (repo for repo in store().repos.all() if reaches(repo, Role.READ))
     issues = (issue for repo in visible for issue in repo.issues.values())
-    found = (
+    comments = (
         comment
         for issue in issues
         for comment in issue.comments
         if comment.author is not user and concerns(issue, comment)
     )
-    return sorted(found, key=lambda it: it.created_at, reverse=True)
+    return sorted(comments, key=lambda comment: comment.created_at, reverse=True)
 
 
 def _looked_at() -> datetime:
@@ -44,13 +44,13 @@ def unread() -> dict[str, int]:
     """Return how many comments are newer than the person's last look."""
     if not people():
         return {"unread": 0}
-    return {"unread": sum(it.created_at > _looked_at() for it in news_for(person()))}
+    return {"unread": sum(comment.created_at > _looked_at() for comment in news_for(person()))}
 
 
 @pages.on("/-/notifications")
 def notifications() -> ResponseReturnValue:
     looked_at = _looked_at()
-    shown = [(it, it.created_at > looked_at) for it in islice(news_for(person()), MAX_SHOWN)]
+    shown = [(comment, comment.created_at > looked_at) for comment in islice(news_for(person()), MAX_SHOWN)]
     answer = make_response(render_template("notifications.html", shown=shown, unread=0))
     now = str(int(store().clock.now().timestamp()) + 1)
     answer.set_cookie(LOOKED_COOKIE, now, httponly=True, samesite="Strict")

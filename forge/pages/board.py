@@ -150,8 +150,8 @@ def drop(item: Item, column: str | None, before: Item | None) -> None:
             return
     others = [card for card in project.items if card is not item]
     if before is not None:
-        place = others.index(before)
-        projects.move(item, others[place - 1] if place else None, actor=me)
+        position = others.index(before)
+        projects.move(item, others[position - 1] if position else None, actor=me)
         return
     mates = [card for card in others if card.column() is item.column()]
     if mates and project.items.index(mates[-1]) > project.items.index(item):

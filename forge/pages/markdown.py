@@ -174,8 +174,10 @@ def with_tick(body: str, line: int, label: str, checked: bool) -> str:
     places = [number for number, text in enumerate(lines) if _is_task(text, label)]
     if line not in places and len(places) != 1:
         raise ChangedMeanwhileError(label)
-    place = line if line in places else places[0]
-    lines[place] = TASK_LINE.sub(rf"\g<1>{'x' if checked else ' '}\g<3>\g<4>", lines[place].rstrip("\r"))
+    position = line if line in places else places[0]
+    lines[position] = TASK_LINE.sub(
+        rf"\g<1>{'x' if checked else ' '}\g<3>\g<4>", lines[position].rstrip("\r")
+    )
     return "\n".join(lines)
 
 

@@ -128,8 +128,8 @@ def review(repo: Repo, number: int) -> ResponseReturnValue:
     subject = store().pulls.get(repo, number)
     comments = read_line_comments(request.form.get("comments", ""))
     verdict = request.form.get("event", "")
-    made = store().reviews.submit(subject, verdict, read_body().strip(), comments, actor=person())
-    return answer_change(f"{address(subject)}#review-{made.id}")
+    new_review = store().reviews.submit(subject, verdict, read_body().strip(), comments, actor=person())
+    return answer_change(f"{address(subject)}#review-{new_review.id}")
 
 
 @pages.below_repo("/pull/<int:number>/threads/<int:thread_id>/replies", post=True)

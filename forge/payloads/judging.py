@@ -30,8 +30,8 @@ class Judge(Protocol):
     def prepare(self) -> None:
         """Do what takes long before a client waits for its first answer."""
 
-    def exchanged(self, exchange: Exchange) -> None:
+    def note_exchange(self, exchange: Exchange) -> None:
         """Take note of a request and its answer."""
 
-    def announced(self, headers: Mapping[str, str], body: bytes) -> None:
+    def note_delivery(self, headers: Mapping[str, str], body: bytes) -> None:
         """Take note of a delivery that was recorded, which may be sent or lost."""

@@ -88,8 +88,8 @@ class Announcer:
                     app, happened.event, happened.action, body, installation.id, repository_id=repo_id
                 )
 
-    def _installation(self, app: App, happened: Occurrence) -> Installation | None:
-        owner = happened.organization or (happened.repo.owner if happened.repo else None)
+    def _installation(self, app: App, occurrence: Occurrence) -> Installation | None:
+        owner = occurrence.organization or (occurrence.repo.owner if occurrence.repo else None)
         return next(
             (
                 installation
@@ -120,7 +120,7 @@ class Announcer:
             repository_id=repository_id,
         )
         if self._judge is not None:
-            self._judge.announced(recorded.headers, raw)
+            self._judge.note_delivery(recorded.headers, raw)
 
     def ping(self, app: App) -> None:
         """Record a `ping` of an App's webhook."""
@@ -128,39 +128,39 @@ class Announcer:
         self._record(app, "ping", None, application.ping(view, app))
 
 
-def payload(view: View, happened: Occurrence) -> Json:
+def payload(view: View, occurrence: Occurrence) -> Json:
     """Return the payload of an occurrence, without `installation`."""
-    body: Json = {} if happened.action is None else {"action": happened.action}
-    body |= happened.plain
-    for name, subject in happened.subjects.items():
-        body |= _subject(view, happened, name, subject)
-    if happened.event == "pull_request":
+    body: Json = {} if occurrence.action is None else {"action": occurrence.action}
+    body |= occurrence.plain
+    for name, subject in occurrence.subjects.items():
+        body |= _subject(view, occurrence, name, subject)
+    if occurrence.event == "pull_request":
         body["number"] = body["pull_request"]["number"]
-    if happened.event == "installation":
-        reached = view.store.access.repositories(happened.subjects["installation"])
+    if occurrence.event == "installation":
+        reached = view.store.access.repositories(occurrence.subjects["installation"])
         body["repositories"] = account.repository_stubs(view, reached)
-    if happened.repo is not None:
-        body["repository"] = {**account.repository(view, happened.repo), "custom_properties": {}}
-    if happened.organization is not None:
-        body["organization"] = account.organization(view, happened.organization)
-    body["sender"] = account.user(view, happened.actor)
+    if occurrence.repo is not None:
+        body["repository"] = {**account.repository(view, occurrence.repo), "custom_properties": {}}
+    if occurrence.organization is not None:
+        body["organization"] = account.organization(view, occurrence.organization)
+    body["sender"] = account.user(view, occurrence.actor)
     return body
 
 
-def _subject(view: View, happened: Occurrence, name: str, subject: Any) -> Json:
+def _subject(view: View, occurrence: Occurrence, name: str, subject: Any) -> Json:
     """Return the part of a payload about one of its subjects."""
     if name == "push":
-        assert happened.repo is not None
-        return commit.push(view, happened.repo, happened.actor, subject)
+        assert occurrence.repo is not None
+        return commit.push(view, occurrence.repo, occurrence.actor, subject)
     if name == "status":
         return check.hook_status(view, subject)
-    if name == "pull_request" and happened.event != "pull_request":
+    if name == "pull_request" and occurrence.event != "pull_request":
         return {name: pull.pull_simple(view, subject)}
     if name == "former_owner":
         return {"changes": {"owner": {"from": account.owner_by_kind(view, subject)}}}
     if name == "label":
-        assert happened.repo is not None
-        return {name: account.label(view, subject, happened.repo)}
+        assert occurrence.repo is not None
+        return {name: account.label(view, subject, occurrence.repo)}
     return {"comment" if name == "review_comment" else name: BUILDERS[name](view, subject)}
 
 

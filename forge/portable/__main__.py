@@ -107,11 +107,11 @@ class TryError(Exception):
 class PortableForge(Forge):
     """A forge with a door."""
 
-    door: LoopbackAuth
+    auth: LoopbackAuth
 
     def answer(self, environ: "WSGIEnvironment", start: "StartResponse") -> Iterator[bytes]:
         """Answer one request, unless the door does."""
-        refused = self.door.answer(environ)
+        refused = self.auth.answer(environ)
         if refused is None:
             yield from super().answer(environ, start)
             return
@@ -196,7 +196,7 @@ def _serving(
     forge = PortableForge(root, addresses.board, store=store)
     forge.former = addresses.former()
     board = f"/orgs/{world.project.owner.login}/projects/{world.project.number}"
-    forge.door = LoopbackAuth(_key(root), wanted.login, board, store)
+    forge.auth = LoopbackAuth(_key(root), wanted.login, board, store)
 
     def keep() -> None:
         with store.lock:
@@ -224,9 +224,9 @@ def _serving(
     try:
         following.start()
         with _cardinal(folder, workspace, forge.url, cardinal_url):
-            lines = f"the board: {forge.door.address(forge.url)}", f"the inbox: {cardinal_url}/"
+            lines = f"the board: {forge.auth.address(forge.url)}", f"the inbox: {cardinal_url}/"
             print(*lines, *([FIRST_STEPS] if is_new else []), sep="\n", flush=True)
-            yield partial(forge.door.address, forge.url)
+            yield partial(forge.auth.address, forge.url)
     finally:
         over.set()
         moved.set()

@@ -84,7 +84,7 @@ class Branches:
         step = step_of(ours, now, self.last.get(ref, ""), self._is_newer)
         name = ref.removeprefix(HEADS)
         if step is Step.IMPORT:
-            self._imported(ref, ours)
+            self._import(ref, ours)
         elif step is Step.EXPORT and name == self.wanted.into and not now and self.last.get(ref):
             self._hand_over(ours, theirs, held, f"{name} is gone here", f"git branch {shlex.quote(name)}")
         elif step is Step.EXPORT and ref not in held:
@@ -125,7 +125,7 @@ class Branches:
             take = f"take it with `{command} {shlex.quote(beside)}`"
             self._say_once(waiting, ours, f"merged work for {name} waits in {beside}: {why}, so {take}")
 
-    def _imported(self, ref: str, ours: str) -> None:
+    def _import(self, ref: str, ours: str) -> None:
         """Take the person's commits, as their push."""
         self._ours.run(*QUIET, *FETCH, str(self._folder), f"+{ref}:{INCOMING}")
         before = self._ours.refs()
@@ -145,8 +145,8 @@ class Branches:
         if new:
             theirs.run(*QUIET, *FETCH, str(self._ours.path), new)
         try:
-            words = ("update-ref", "--no-deref", "-m", "cardinal try")
-            theirs.run(*QUIET, *words, ref, new or ZERO_SHA, old or ZERO_SHA)
+            args = ("update-ref", "--no-deref", "-m", "cardinal try")
+            theirs.run(*QUIET, *args, ref, new or ZERO_SHA, old or ZERO_SHA)
         except GitError as error:
             if (theirs.attempt(*QUIET, "rev-parse", "--verify", "--quiet", ref) or "") == old:
                 name = ref.removeprefix(HEADS)
@@ -175,8 +175,8 @@ class Branches:
 
     def _is_newer(self, commit: str, other: str) -> bool:
         """Tell whether a commit has all of another; either side may hold them."""
-        words = ("--no-replace-objects", "merge-base", "--is-ancestor", other, commit)
-        return any(git.attempt(*words) is not None for git in (self._ours, Git(self._folder)))
+        args = ("--no-replace-objects", "merge-base", "--is-ancestor", other, commit)
+        return any(git.attempt(*args) is not None for git in (self._ours, Git(self._folder)))
 
     def _say_once(self, about: str, commit: str, text: str) -> None:
         if self._said.get(about) != (commit, text):  # the same work may have to be taken in another way since

@@ -91,8 +91,8 @@ def _remarks(issue: Issue) -> Iterator[dict[str, Any]]:
             text = f"{review.state.replace('_', ' ').capitalize()}. {review.body}".strip()
             yield {**_who(review.author, review.submitted_at), "text": text}
         for thread in pull.threads:
-            for said in thread.comments:
-                yield {**_who(said.author, said.created_at), "text": f"{thread.path}: {said.body}"}
+            for comment in thread.comments:
+                yield {**_who(comment.author, comment.created_at), "text": f"{thread.path}: {comment.body}"}
 
 
 def _pulls(repo: Repo, number: int) -> Iterator[Pull]:

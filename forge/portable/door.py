@@ -60,16 +60,16 @@ class LoopbackAuth:
             return self._entrance(environ, parse_qs(str(environ.get("QUERY_STRING", ""))))
         authorization = str(environ.get("HTTP_AUTHORIZATION", ""))
         if authorization:
-            return self._known(environ, authorization)
+            return self._answer_program(environ, authorization)
         if path.startswith(OPEN):
             return None
         if hmac.compare_digest(_cookie(environ).encode(), self._session.encode()):
-            return self._browsed(environ)
+            return self._answer_browser(environ)
         if path.endswith(("/info/refs", "/git-upload-pack", "/git-receive-pack")):
             return _unknown()
         return _refusal("Open the address that `cardinal try` has printed: it holds the key.")
 
-    def _browsed(self, environ: "WSGIEnvironment") -> tuple[str, list[tuple[str, str]], bytes] | None:
+    def _answer_browser(self, environ: "WSGIEnvironment") -> tuple[str, list[tuple[str, str]], bytes] | None:
         origin = environ.get("HTTP_ORIGIN")
         if origin not in (None, f"http://{environ['HTTP_HOST']}"):
             return _refusal("A page of another port wants this: go back to the board.")
@@ -77,7 +77,7 @@ class LoopbackAuth:
             return _refusal("This board answers to programs of the user who has started it.")
         return None
 
-    def _known(
+    def _answer_program(
         self, environ: "WSGIEnvironment", authorization: str
     ) -> tuple[str, list[tuple[str, str]], bytes] | None:
         scheme, _, rest = authorization.partition(" ")

@@ -36,7 +36,7 @@ class Wanted:
     @classmethod
     def of(cls, text: str) -> "Wanted":
         given: dict[str, Any] = json.loads(text)
-        known = {each.name: given[each.name] for each in fields(cls) if each.name in given}
+        known = {field.name: given[field.name] for field in fields(cls) if field.name in given}
         return cls(**{**known, "columns": tuple(given["columns"])})
 
 

@@ -69,11 +69,11 @@ def create_token(number: int) -> ResponseReturnValue:
     wanted = body()
     if installation.suspended_at is not None:
         raise ForbiddenError("This installation has been suspended")
-    mine = store().access.repositories(installation)
+    repos = store().access.repositories(installation)
     repo_ids: set[int] | None = None
     if "repository_ids" in wanted or "repositories" in wanted:
         ids, names = wanted.get("repository_ids") or [], wanted.get("repositories") or []
-        repo_ids = {repo.id for repo in mine if repo.id in ids or repo.name in names}
+        repo_ids = {repo.id for repo in repos if repo.id in ids or repo.name in names}
         if len(repo_ids) != len(set(ids)) + len(set(names)):
             raise UnprocessableError(
                 "There is at least one repository that does not exist or is not accessible to the parent "
@@ -111,7 +111,7 @@ def person_installations() -> ResponseReturnValue:
             "You must authenticate with an access token authorized to a GitHub App in order to list "
             "installations"
         )
-    listed = [it for it in store().apps.installations(app) if _list_given(it)]
+    listed = [installation for installation in store().apps.installations(app) if _list_given(installation)]
     page, links = page_of(listed)
     shown = [application.installation(view(), installation) for installation in page]
     return {"total_count": len(listed), "installations": shown}, links
@@ -136,7 +136,8 @@ def person_repositories(number: int) -> ResponseReturnValue:
 def _list_given(installation: Installation) -> list[tuple[Repo, Role]]:
     """Return where the person who calls was given a role."""
     of_each = [
-        (repo, store().repos.given_role(repo, actor())) for repo in store().access.repositories(installation)
+        (repo, store().repos.direct_role_of(repo, actor()))
+        for repo in store().access.repositories(installation)
     ]
     return [(repo, role) for repo, role in of_each if role is not Role.NONE]
 

@@ -34,8 +34,8 @@ def _writing_app() -> App:
 def create_check_run(repo: Repo) -> ResponseReturnValue:
     app, wanted = _writing_app(), body()
     name, sha = require_texts(wanted, "CheckRun", "name", "head_sha")
-    made = store().checks.create(repo, name, sha, wanted, app_slug=app.slug, actor=actor())
-    return check.check_run(view(), made), 201
+    check_run = store().checks.create(repo, name, sha, wanted, app_slug=app.slug, actor=actor())
+    return check.check_run(view(), check_run), 201
 
 
 @blueprint.on("GET", "/check-runs/<int:number>", "checks")
@@ -80,7 +80,7 @@ def list_check_runs(repo: Repo, ref: str) -> ResponseReturnValue:
 @blueprint.on("POST", "/statuses/<sha>", "statuses", Role.WRITE)
 def create_status(repo: Repo, sha: str) -> ResponseReturnValue:
     wanted = body()
-    made = store().statuses.create(
+    status = store().statuses.create(
         repo,
         sha,
         wanted.get("context") or "default",
@@ -89,7 +89,7 @@ def create_status(repo: Repo, sha: str) -> ResponseReturnValue:
         description=wanted.get("description"),
         target_url=wanted.get("target_url"),
     )
-    return {**check.status(view(), made), "creator": account.user(view(), made.creator)}, 201
+    return {**check.status(view(), status), "creator": account.user(view(), status.creator)}, 201
 
 
 @blueprint.on("GET", "/commits/<path:ref>/status", "contents|statuses")

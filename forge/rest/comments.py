@@ -48,8 +48,8 @@ def create_comment(repo: Repo, number: int) -> ResponseReturnValue:
     issue_there = store().issues.get(repo, number)
     if issue_there.locked and not store().repos.role_of(repo, actor()).reaches(Role.WRITE):
         raise ForbiddenError("Unable to create comment because issue is locked.")
-    made = store().issues.comment(issue_there, text, actor=actor())
-    return issue.comment(view(), made), 201
+    comment = store().issues.comment(issue_there, text, actor=actor())
+    return issue.comment(view(), comment), 201
 
 
 def mount(rule: str, permissions: str, resource: str, part: str, show: Callable[[View, Any], Json]) -> None:

@@ -66,10 +66,10 @@ def list_issues(repo: Repo) -> ResponseReturnValue:
 def create_issue(repo: Repo) -> ResponseReturnValue:
     wanted = body()
     title, text = require_text(wanted, "title", "Issue"), text_of(wanted, "body", "Issue")
-    made = store().issues.create(repo, title, text, actor=actor(), labels=_names(wanted.get("labels")))
+    new_issue = store().issues.create(repo, title, text, actor=actor(), labels=_names(wanted.get("labels")))
     if wanted.get("assignees"):
-        store().issues.set_assignees(made, wanted["assignees"], actor=actor())
-    return issue.issue(view(), made), 201
+        store().issues.set_assignees(new_issue, wanted["assignees"], actor=actor())
+    return issue.issue(view(), new_issue), 201
 
 
 @blueprint.on("GET", "/issues/<int:number>", TALK)
@@ -114,8 +114,8 @@ def _logins() -> set[str]:
 def add_assignees(repo: Repo, number: int) -> ResponseReturnValue:
     """Assign people who have a say in the repository; anybody else is passed by in silence."""
     subject, wanted = store().issues.get(repo, number), _logins()
-    known = (user for user in store().users.all() if user.login.casefold() in wanted)
-    come = [user for user in known if store().repos.role_of(repo, user).reaches(Role.TRIAGE)]
+    users = (user for user in store().users.all() if user.login.casefold() in wanted)
+    come = [user for user in users if store().repos.role_of(repo, user).reaches(Role.TRIAGE)]
     there = dict.fromkeys(user.login for user in (*subject.assignees, *come))
     store().issues.set_assignees(subject, [*there][:MAX_ASSIGNEES], actor=actor())
     return issue.issue(view(), subject), 201
@@ -169,8 +169,8 @@ def create_label(repo: Repo) -> ResponseReturnValue:
     if name.casefold() in repo.labels:
         raise UnprocessableError.on_field("Label", "name", "already_exists")
     color, description = wanted.get("color", "ededed"), wanted.get("description")
-    made = store().repos.label(repo, name, color=color, description=description)
-    return account.label(view(), made, repo), 201
+    label = store().repos.label(repo, name, color=color, description=description)
+    return account.label(view(), label, repo), 201
 
 
 @blueprint.on("GET", "/labels/<label>", TALK)
@@ -214,5 +214,5 @@ def list_reactions(repo: Repo, kind: str, number: int) -> ResponseReturnValue:
 def create_reaction(repo: Repo, kind: str, number: int) -> ResponseReturnValue:
     """React; the same reaction again is 200 and changes nothing."""
     content = require_text(body(), "content", "Reaction")
-    made, is_new = store().issues.react(_subject(repo, kind, number), content, actor=actor())
-    return account.reaction(view(), made), 201 if is_new else 200
+    reaction, is_new = store().issues.react(_subject(repo, kind, number), content, actor=actor())
+    return account.reaction(view(), reaction), 201 if is_new else 200

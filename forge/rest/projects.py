@@ -35,7 +35,7 @@ def create_view(login: str, number: int) -> tuple[Json, int]:
     for key, given in numbers.items():
         if given is not None and not (isinstance(given, list) and all(type(each) is int for each in given)):
             raise UnprocessableError.on_field("ProjectV2View", key, "invalid")
-    made = store().projects.create_view(
+    project_view = store().projects.create_view(
         project,
         name,
         layout,
@@ -44,4 +44,4 @@ def create_view(login: str, number: int) -> tuple[Json, int]:
         visible=numbers["visible_fields"],
         columns=numbers["vertical_group_by"] or (),
     )
-    return shown.view(view(), made), 201
+    return shown.view(view(), project_view), 201

@@ -51,8 +51,8 @@ def create_pull(repo: Repo) -> ResponseReturnValue:
     known = store().faults.delays, repo.pushed_at, store().clock.now()
     if caller().token is not None and known[0].is_behind("heads", sha, *known[1:]):
         raise UnprocessableError.on_field("PullRequest", "head", "invalid")
-    made = store().pulls.create(repo, title, text, head, base, actor=actor(), draft=draft)
-    return pull.pull(view(), made), 201
+    new_pull = store().pulls.create(repo, title, text, head, base, actor=actor(), draft=draft)
+    return pull.pull(view(), new_pull), 201
 
 
 @blueprint.on("GET", "/<int:number>", "pull_requests")

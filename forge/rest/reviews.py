@@ -36,7 +36,7 @@ def create_review(repo: Repo, number: int) -> ResponseReturnValue:
     wanted = body()
     comments = [_line_comment(entry) for entry in wanted.get("comments") or []]
     try:
-        made = store().reviews.submit(
+        review = store().reviews.submit(
             store().pulls.get(repo, number),
             require_text(wanted, "event", "PullRequestReview"),
             text_of(wanted, "body", "PullRequestReview") or "",
@@ -45,7 +45,7 @@ def create_review(repo: Repo, number: int) -> ResponseReturnValue:
         )
     except UnprocessableError as error:
         raise error.in_words() from error
-    return pull.review(view(), made)
+    return pull.review(view(), review)
 
 
 def _line_comment(entry: Any) -> LineComment:
@@ -99,10 +99,10 @@ def create_review_comment(repo: Repo, number: int) -> ResponseReturnValue:
     if wanted.get("in_reply_to"):
         thread = store().reviews.get_comment(repo, wanted["in_reply_to"]).thread
         text = require_text(wanted, "body", "PullRequestReviewComment")
-        made = store().reviews.reply(thread, text, actor=actor())
+        review_comment = store().reviews.reply(thread, text, actor=actor())
     else:
-        made = store().reviews.comment_on_line(subject, _line_comment(wanted), actor=actor())
-    return pull.review_comment(view(), made), 201
+        review_comment = store().reviews.comment_on_line(subject, _line_comment(wanted), actor=actor())
+    return pull.review_comment(view(), review_comment), 201
 
 
 @blueprint.on("POST", "/<int:number>/comments/<int:comment>/replies", "pull_requests")

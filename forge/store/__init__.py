@@ -79,7 +79,7 @@ class Store:
         """Pass an occurrence to the listeners; they see the state after it."""
         if organization is None and repo is not None and repo.owner.type is UserType.ORGANIZATION:
             organization = repo.owner
-        happened = Occurrence(
+        occurrence = Occurrence(
             event=event,
             action=action,
             actor=actor,
@@ -90,7 +90,7 @@ class Store:
         )
         with self.lock:
             for listener in self.listeners:
-                listener(happened)
+                listener(occurrence)
 
     def automation(self) -> User:
         """Return the bot that acts for a project's built-in automations."""

@@ -23,8 +23,8 @@ class Access(Part):
     """
 
     def repositories(self, installation: Installation) -> list[Repo]:
-        mine = [repo for repo in self.store.repos.all() if repo.owner is installation.account]
-        return [repo for repo in mine if installation.repo_ids is None or repo.id in installation.repo_ids]
+        repos = [repo for repo in self.store.repos.all() if repo.owner is installation.account]
+        return [repo for repo in repos if installation.repo_ids is None or repo.id in installation.repo_ids]
 
     def suspend(self, installation: Installation, *, actor: User) -> None:
         """Switch an installation off; it gets no further deliveries."""

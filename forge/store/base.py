@@ -123,11 +123,11 @@ class Part:
 
 def _lock(method: Callable[..., R]) -> Callable[..., R]:
     @wraps(method)
-    def locked(self: Part, *args: Any, **kwargs: Any) -> R:
+    def run_locked(self: Part, *args: Any, **kwargs: Any) -> R:
         with self.store.lock:
             return method(self, *args, **kwargs)
 
-    return locked
+    return run_locked
 
 
 def first(things: Iterable[T], message: str = "Not Found") -> T:

@@ -172,11 +172,11 @@ class Statuses(Part):
         if self.store.repos.git(repo).resolve(sha) != sha:
             raise UnprocessableError(f"No commit found for SHA: {sha}")
         now, ids = self.store.clock.now(), self.store.identifiers.pair("status")
-        made = CommitStatus(*ids, repo, sha, context, state, description, target_url, actor, now)
-        self._all.append(made)
-        self.store.emit("status", None, actor, repo, status=made)
+        commit_status = CommitStatus(*ids, repo, sha, context, state, description, target_url, actor, now)
+        self._all.append(commit_status)
+        self.store.emit("status", None, actor, repo, status=commit_status)
         self.store.merges.reconsider(repo, sha)
-        return made
+        return commit_status
 
     def on_commit(self, repo: Repo, sha: str) -> list[CommitStatus]:
         """Return the newest status of each context of a commit, newest first."""

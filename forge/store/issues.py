@@ -148,8 +148,8 @@ class Issues(Part):
 
     def set_labels(self, issue: Issue, names: list[str], *, actor: User) -> None:
         """Make the labels exactly these; announces each that came or went."""
-        wanted = [self.store.repos.label(issue.repo, name) for name in names]
-        for label in [label for label in issue.labels if label not in wanted]:
+        labels = [self.store.repos.label(issue.repo, name) for name in names]
+        for label in [label for label in issue.labels if label not in labels]:
             self.remove_label(issue, label.name, actor=actor)
         self.add_labels(issue, names, actor=actor)
 
@@ -163,8 +163,8 @@ class Issues(Part):
 
     def remove_label(self, issue: Issue, name: str, *, actor: User) -> None:
         """Take one label off; raises NotFoundError when the issue does not have it."""
-        wanted = (label for label in issue.labels if label.name.casefold() == name.casefold())
-        label = first(wanted, "Label does not exist")
+        labels = (label for label in issue.labels if label.name.casefold() == name.casefold())
+        label = first(labels, "Label does not exist")
         issue.labels.remove(label)
         self._announce(issue, "unlabeled", actor, label=label)
 

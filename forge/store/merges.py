@@ -79,18 +79,18 @@ class Merges(Part):
         """Merge the waiting pull requests with this head that no rule forbids any more."""
         self.store.groups.judge(repo, head)
         for pull in self.store.pulls.all(repo):
-            wanted = pull.auto_merge
-            if wanted is None or pull.head_sha != head or not self.store.pulls.is_ready_to_merge(pull):
+            auto_merge = pull.auto_merge
+            if auto_merge is None or pull.head_sha != head or not self.store.pulls.is_ready_to_merge(pull):
                 continue
             if pull.base_ref in repo.merge_queues:
-                self.enqueue(pull, actor=wanted.enabled_by)
+                self.enqueue(pull, actor=auto_merge.enabled_by)
                 continue
             self.store.pulls.merge(
                 pull,
-                actor=wanted.enabled_by,
-                method=MergeMethod(wanted.merge_method),
-                title=wanted.title,
-                message=wanted.message,
+                actor=auto_merge.enabled_by,
+                method=MergeMethod(auto_merge.merge_method),
+                title=auto_merge.title,
+                message=auto_merge.message,
             )
 
     def forget(self, pull: Pull) -> None:

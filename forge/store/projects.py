@@ -62,10 +62,10 @@ class Projects(Part):
 
     def get(self, owner: User, number: int) -> Project:
         """Return the project; raises NotFoundError."""
-        wanted = (
+        projects = (
             project for project in self._projects if project.owner is owner and project.number == number
         )
-        return first(wanted, f"Could not resolve to a ProjectV2 with the number {number}.")
+        return first(projects, f"Could not resolve to a ProjectV2 with the number {number}.")
 
     def create_view(
         self,
@@ -342,8 +342,8 @@ def _draft(item: Item) -> DraftIssue:
 
 
 def _before_in(items: list[Item], item: Item) -> Item | None:
-    place = items.index(item)
-    return items[place - 1] if place else None
+    position = items.index(item)
+    return items[position - 1] if position else None
 
 
 def _iso(moment: Any) -> str | None:

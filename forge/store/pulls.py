@@ -59,7 +59,7 @@ class Pulls(Part):
         head_ref = head.split(":", 1)[-1]
         head_sha, base_sha = self._check_branches(repo, head_ref, base)
         issue = self.store.issues.new_entry(repo, title, body, "pull", actor)
-        return self._opened(issue, actor, head_ref, base, head_sha, base_sha, draft)
+        return self._open(issue, actor, head_ref, base, head_sha, base_sha, draft)
 
     def create_from_fork(
         self, repo: Repo, fork: Repo, title: str, head: str, base: str = "main", *, actor: User
@@ -68,9 +68,9 @@ class Pulls(Part):
         sha = self._fetch(repo, fork, head)
         base_sha = self.store.repos.git(repo).refs()[f"refs/heads/{base}"]
         issue = self.store.issues.new_entry(repo, title, "", "pull", actor)
-        return self._opened(issue, actor, head, base, sha, base_sha, fork=fork)
+        return self._open(issue, actor, head, base, sha, base_sha, fork=fork)
 
-    def _opened(self, issue: Issue, actor: User, *details: Any, **more: Any) -> Pull:
+    def _open(self, issue: Issue, actor: User, *details: Any, **more: Any) -> Pull:
         issue.pull = Pull(self.store.identifiers.pair("pull")[0], issue.node_id, issue, *details, **more)
         self.store.nodes[issue.node_id] = issue.pull
         self.announce(issue.pull, "opened", actor)
@@ -92,8 +92,8 @@ class Pulls(Part):
         if base_sha is None:
             raise UnprocessableError.on_field("PullRequest", "base", "invalid")
         fault = ""
-        own = (p for p in self.all(repo) if p.fork is None and p.issue.state == "open")
-        if any(p.head_ref == head and p.base_ref == base for p in own):
+        pulls = (p for p in self.all(repo) if p.fork is None and p.issue.state == "open")
+        if any(p.head_ref == head and p.base_ref == base for p in pulls):
             fault = f"A pull request already exists for {repo.owner.login}:{head}."
         elif merge_base(git, base_sha, head_sha) is None:
             fault = f"The {head} branch has no history in common with {base}"
@@ -211,9 +211,9 @@ class Pulls(Part):
             return "Changes have been requested by a reviewer with write access."
         if self.store.reviews.count(pull, "APPROVED") < needed:
             return f"At least {needed} approving review is required by reviewers with write access."
-        return self._unsigned(pull) or self._missing_checks(pull) or self._undeployed(pull)
+        return self._describe_unsigned(pull) or self._missing_checks(pull) or self._find_undeployed(pull)
 
-    def _undeployed(self, pull: Pull) -> str:
+    def _find_undeployed(self, pull: Pull) -> str:
         """Return which environment the head must be deployed to before; empty when it was, everywhere."""
         for rule in pull.repo.binding_rules(pull.base_ref, "required_deployments"):
             for environment in rule["parameters"]["required_deployment_environments"]:
@@ -221,7 +221,7 @@ class Pulls(Part):
                     return f"Must be deployed to {environment} before it can be merged."
         return ""
 
-    def _unsigned(self, pull: Pull) -> str:
+    def _describe_unsigned(self, pull: Pull) -> str:
         """Return GitHub's words where a commit lacks the verified signature that the base asks for."""
         if not self.store.repos.wants_signatures(pull.repo, pull.base_ref):
             return ""
@@ -243,7 +243,7 @@ class Pulls(Part):
         if sha is not None and sha != pull.head_sha:
             raise ConflictError("Head branch was modified. Review and try the merge again.")
         self._check_may_merge(pull, queued=queued)
-        commit = self._merged(pull, method, title, message, actor)
+        commit = self._merge(pull, method, title, message, actor)
         git = self.store.repos.git(pull.repo)
         self._check_result(pull, method, git.commit(commit).message)
         before = git.refs()
@@ -284,24 +284,24 @@ class Pulls(Part):
         if said:
             raise NotAllowedError("Repository rule violations found\n\n" + "\n\n".join(said))
 
-    def _merged(
+    def _merge(
         self, pull: Pull, method: MergeMethod, title: str | None, message: str | None, actor: User
     ) -> str:
         git = self.store.repos.git(pull.repo)
-        by = self.store.repos.signature(actor)
+        signature = self.store.repos.signature(actor)
         try:
             match method:
                 case MergeMethod.MERGE:
                     source = f"{pull.repo.owner.login}/{pull.head_ref}"
                     head = title or f"Merge pull request #{pull.number} from {source}"
                     text = f"{head}\n\n{pull.issue.title if message is None else message}"
-                    return merge_commit(git, pull.base_sha, pull.head_sha, text, by)
+                    return merge_commit(git, pull.base_sha, pull.head_sha, text, signature)
                 case MergeMethod.SQUASH:
                     said = squash_message(git, pull.base_sha, pull.head_sha) if message is None else message
                     text = f"{title or f'{pull.issue.title} (#{pull.number})'}\n\n{said}".strip()
-                    return squash_commit(git, pull.base_sha, pull.head_sha, text, by)
+                    return squash_commit(git, pull.base_sha, pull.head_sha, text, signature)
                 case MergeMethod.REBASE:
-                    return rebase_commit(git, pull.base_sha, pull.head_sha, by)
+                    return rebase_commit(git, pull.base_sha, pull.head_sha, signature)
         except MergeConflictError as error:
             raise NotAllowedError("Pull Request is not mergeable") from error
 

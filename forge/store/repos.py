@@ -32,7 +32,7 @@ class Repos(Part):
 
     def create(self, owner: User, name: str, *, description: str = "", private: bool = False) -> Repo:
         """Return a new repository without commits; raises UnprocessableError for a bad or taken name."""
-        repo = self._added(owner, name, description, private, "main")
+        repo = self._add(owner, name, description, private, "main")
         self.git(repo).create(repo.default_branch)
         return repo
 
@@ -41,11 +41,11 @@ class Repos(Part):
 
         Raises UnprocessableError for a bad or taken name, and GitError.
         """
-        repo = self._added(owner, name, f"A copy of {source}", True, branch)
+        repo = self._add(owner, name, f"A copy of {source}", True, branch)
         self.git(repo).copy(source, branch)
         return repo
 
-    def _added(self, owner: User, name: str, description: str, private: bool, branch: str) -> Repo:
+    def _add(self, owner: User, name: str, description: str, private: bool, branch: str) -> Repo:
         key = self._free_key(owner, name)
         now = self.store.clock.now()
         repo = self._new("repository", Repo, owner, name, description, private, now, now, now, branch)
@@ -98,10 +98,10 @@ class Repos(Part):
 
     def role_of(self, repo: Repo, user: User) -> Role:
         """Return the role of `user`; a public repository gives everybody READ."""
-        given = self.given_role(repo, user)
-        return Role.READ if given is Role.NONE and not repo.private else given
+        role = self.direct_role_of(repo, user)
+        return Role.READ if role is Role.NONE and not repo.private else role
 
-    def given_role(self, repo: Repo, user: User) -> Role:
+    def direct_role_of(self, repo: Repo, user: User) -> Role:
         """Return the role that `user` was given there by name, or as the owner."""
         return Role.ADMIN if user.login == repo.owner.login else repo.roles.get(user.login, Role.NONE)
 
@@ -290,5 +290,5 @@ class Repos(Part):
     @staticmethod
     def _is_ancestor(git: Git, old: str, new: str) -> bool:
         with suppress(GitError):  # unrelated histories
-            return git.known("merge-base", of=(old, new)).decode().strip() == old
+            return git.run_kept("merge-base", of=(old, new)).decode().strip() == old
         return False

@@ -43,7 +43,7 @@ class Reviews(Part):
         if event != "APPROVE" and not comments:
             check_body("PullRequestReview", body, needed=True)
         check_body("PullRequestReview", body)
-        placed = [self._placed(pull, comment) for comment in comments]
+        placed = [self._place(pull, comment) for comment in comments]
         review = self._new_review(pull, STATES[event], body, actor)
         threads = [self._open_thread(review, comment, actor) for comment in placed]
         self._announce(review, "submitted", actor)
@@ -59,7 +59,7 @@ class Reviews(Part):
         pull.issue.updated_at = now
         return review
 
-    def _placed(self, pull: Pull, comment: LineComment) -> LineComment:
+    def _place(self, pull: Pull, comment: LineComment) -> LineComment:
         """Return the comment with its line; raises UnprocessableError where that is not in the diff."""
         check_body("PullRequestReviewComment", comment.body, needed=True)
         if comment.path not in {file.path for file in self._files(pull)}:
@@ -117,7 +117,7 @@ class Reviews(Part):
 
     def comment_on_line(self, pull: Pull, comment: LineComment, *, actor: User) -> ReviewComment:
         """Return a comment that opens a thread of its own, in a review of its own."""
-        placed = self._placed(pull, comment)
+        placed = self._place(pull, comment)
         review = self._new_review(pull, "COMMENTED", "", actor)
         thread = self._open_thread(review, placed, actor)
         self._announce(review, "submitted", actor)

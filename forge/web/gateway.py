@@ -131,11 +131,11 @@ class Gateway:
             g.caller = identify(self.store, request.headers.get("Authorization", ""))
         except (UnauthorizedError, ForbiddenError) as error:
             g.budget = self._spend(g.caller, resource, cost=0)
-            return self.refused(error)
+            return self.answer_refused(error)
         g.budget = self._spend(g.caller, resource, cost=_cost(path))
         if g.caller == Caller(user=g.caller.user):
             return self._fault(path, people=True)  # limits are for Apps: a test's people must be able to act
-        answer = self._limited(path) or self._fault(path) or self._moved(path)
+        answer = self._answer_limited(path) or self._fault(path) or self._redirect_moved(path)
         if answer is None and g.caller.token is not None and self.store.faults.delays.reads_s:
             self._fall_behind(path)
         return answer
@@ -169,7 +169,7 @@ class Gateway:
             return message_response(400, "The API version is not supported")
         return None
 
-    def _moved(self, path: str) -> Response | None:
+    def _redirect_moved(self, path: str) -> Response | None:
         """Redirect a call about a renamed repository: as a GET, or with the same method and body.
 
         Source: docs.github.com/rest/using-the-rest-api/best-practices-for-using-the-rest-api.
@@ -202,7 +202,7 @@ class Gateway:
             "cost": cost,
         }
 
-    def _limited(self, path: str) -> Response | None:
+    def _answer_limited(self, path: str) -> Response | None:
         faults, budget = self.store.faults, g.budget
         if path == "/graphql" and faults.take("graphql_rate_limited"):
             return self._graphql_limited()
@@ -269,11 +269,11 @@ class Gateway:
             )
         if self._judge is not None:
             with suppress(ClientDisconnected):  # the client closed its connection in the middle
-                self._judge.exchanged(_exchange(response))
+                self._judge.note_exchange(_exchange(response))
         return response
 
     @staticmethod
-    def refused(error: ForgeError) -> Response:
+    def answer_refused(error: ForgeError) -> Response:
         """Return the answer to a request that was refused."""
         response = jsonify(error.body())
         response.status_code = error.status

@@ -259,7 +259,7 @@ class Forge:
         finally:
             getattr(body, "close", lambda: None)()
 
-    def redirected(self, response: Response) -> Response:
+    def redirect_links(self, response: Response) -> Response:
         """Let the links of a page that name a former port lead to the present one."""
         if self.former and response.mimetype == "text/html":
             page = response.get_data(as_text=True)
@@ -279,8 +279,8 @@ def application() -> Flask:
     app.url_map.merge_slashes = False
     app.before_request(lambda: forge().gateway.before())
     app.after_request(lambda response: forge().gateway.after(response))
-    app.after_request(lambda response: forge().redirected(response))
-    app.register_error_handler(ForgeError, Gateway.refused)
+    app.after_request(lambda response: forge().redirect_links(response))
+    app.register_error_handler(ForgeError, Gateway.answer_refused)
     for prefix, name in (("", "rest"), ("/api/v3", "rest_v3")):
         for blueprint in blueprints():
             inner = blueprint.url_prefix or ""

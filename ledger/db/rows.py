@@ -182,23 +182,23 @@ def drop(db: Connection, table: Table, /, **key: Any) -> int:
     return _delete(table, _shape(key)).run(db, _bind(key))
 
 
-def record(db: Connection, table: Table, it: Recorded, /, **more: Any) -> None:
+def record(db: Connection, table: Table, recorded: Recorded, /, **more: Any) -> None:
     """Write the row of an event; it replaces an earlier row with the same key.
 
     A column takes its value from `more`, else from the event's field of the same name; `seq` and `at` are
     those of the record. Any other column needs a default.
     """
-    event: Any = it.event
+    event: Any = recorded.event
     named, insertion = _recording(table, event.__class__, tuple(more))
     values = {**_defaults(table), **{name: getattr(event, name) for name in named}}
-    values |= {"seq": it.seq, "at": it.at, **more}
+    values |= {"seq": recorded.seq, "at": recorded.at, **more}
     insertion.run(db, values)
 
 
 @cache
 def _recording(table: Table, kind: Any, more: tuple[str, ...]) -> tuple[tuple[str, ...], Statement]:
     """Return the fields that `record` takes of an event, and its statement."""
-    named = tuple(name for name in _shared_fields(table, kind) if name not in more)
+    named = tuple(name for name in _list_shared_fields(table, kind) if name not in more)
     given = {*_defaults(table), *named, "seq", "at", *more}
     written = tuple(column.name for column in table.c if column.name in given)
     others = ", ".join(f'"{it.name}" = excluded."{it.name}"' for it in table.c if not it.primary_key)
@@ -213,7 +213,7 @@ def _on_conflict(table: Table, then: str) -> str:
 
 def recorder(table: Table, **more: Any) -> Callable[[Connection, Recorded, Event], None]:
     """Return a step of a fold that records its events in `table`."""
-    return lambda db, it, _event: record(db, table, it, **more)
+    return lambda db, recorded, _event: record(db, table, recorded, **more)
 
 
 def setter(
@@ -225,7 +225,7 @@ def setter(
     """
     field_of = {**dict(zip(key, key, strict=True)), **others}
 
-    def step(db: Connection, _it: Recorded, event: E) -> None:
+    def step(db: Connection, _recorded: Recorded, event: E) -> None:
         change(db, table, {name: getattr(event, field) for name, field in field_of.items()}, **values(event))
 
     return step
@@ -233,11 +233,11 @@ def setter(
 
 def fields_for(table: Table, source: Any) -> dict[str, Any]:
     """Return the fields of the dataclass `source` that `table` has columns for."""
-    return {name: getattr(source, name) for name in _shared_fields(table, source.__class__)}
+    return {name: getattr(source, name) for name in _list_shared_fields(table, source.__class__)}
 
 
 @cache
-def _shared_fields(table: Table, source: Any) -> tuple[str, ...]:
+def _list_shared_fields(table: Table, source: Any) -> tuple[str, ...]:
     return tuple(field.name for field in fields(source) if field.name in table.c)
 
 
@@ -304,7 +304,7 @@ def _conditions(table: Table, shape: Shape) -> Iterator[ColumnElement[bool]]:
         elif count == _ONE:
             yield column == bindparam(f"key_{name}", type_=column.type)
         else:
-            choices = [bindparam(f"key_{name}_{place}", type_=column.type) for place in range(count)]
+            choices = [bindparam(f"key_{name}_{position}", type_=column.type) for position in range(count)]
             yield column.in_(choices) if choices else false()
 
 
@@ -321,7 +321,7 @@ def _bind(key: Mapping[str, Any]) -> dict[str, Any]:
     bound: dict[str, Any] = {}
     for name, it in key.items():
         if it.__class__ is tuple:
-            bound |= {f"key_{name}_{place}": choice for place, choice in enumerate(it)}
+            bound |= {f"key_{name}_{position}": choice for position, choice in enumerate(it)}
         else:
             bound["key_" + name] = it
     return bound

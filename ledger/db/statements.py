@@ -44,7 +44,7 @@ class _Compiled:
     kinds: tuple[TypeEngine[Any], ...]  # of the columns of a result
     converted: tuple[tuple[int, Convert], ...] | None = None  # those columns that the driver does not convert
 
-    def bound(self, values: Mapping[str, Any]) -> Any:
+    def bind(self, values: Mapping[str, Any]) -> Any:
         """Return the parameters as the driver takes them. Raises KeyError for a missing one."""
         fixed = self.fixed
         if fixed:
@@ -123,12 +123,12 @@ class Statement:
     def run_all(self, db: Connection, rows: Iterable[Mapping[str, Any]]) -> None:
         """Carry out a statement that writes, for each row of values."""
         compiled = self._for(db.dialect)
-        drive(db, compiled.sql, list(map(compiled.bound, rows)), for_each=True)
+        drive(db, compiled.sql, list(map(compiled.bind, rows)), for_each=True)
 
     def _execute(self, db: Connection, values: Mapping[str, Any]) -> tuple[_Compiled, Any]:
         """Return the statement as this database has it, and its cursor."""
         compiled = self._for(db.dialect)
-        return compiled, drive(db, compiled.sql, compiled.bound(values))
+        return compiled, drive(db, compiled.sql, compiled.bind(values))
 
     def _for(self, dialect: Dialect) -> _Compiled:
         compiled = self._compiled.get(dialect.name)

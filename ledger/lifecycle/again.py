@@ -227,8 +227,8 @@ def fold_again(
 
 
 def _require_live(db: Connection) -> None:
-    there = live(every(db))
-    if there is None or {*there.tables} != {_place(name) for name in mine().tables}:
+    edition = live(every(db))
+    if edition is None or {*edition.tables} != {_place(name) for name in mine().tables}:
         raise OlderLedgerError(current_number(db), newest_migration())
 
 

@@ -87,11 +87,11 @@ def own_edition(rows: tuple[EditionRow, ...]) -> EditionRow | None:
 
 def is_outdated(rows: tuple[EditionRow, ...]) -> bool:
     """Return whether another edition took the ledger over from this one, or is of a later version."""
-    there, here = live(rows), own_edition(rows)
-    if there is None or there == here:
+    edition, here = live(rows), own_edition(rows)
+    if edition is None or edition == here:
         return False
     was_live = here is not None and here.state is EditionState.PAST
-    return was_live or _order(mine().version) < _order(there.version)
+    return was_live or _order(mine().version) < _order(edition.version)
 
 
 def require_live(db: Connection) -> None:
@@ -103,9 +103,9 @@ def require_live(db: Connection) -> None:
 def edition_error(db: Connection) -> OutdatedError | OlderLedgerError:
     """Return why the ledger does not take writes of this edition."""
     rows = every(db)
-    there, here = live(rows), own_edition(rows)
-    if there is not None and is_outdated(rows):
-        return OutdatedError(mine().name, there.name)
+    edition, here = live(rows), own_edition(rows)
+    if edition is not None and is_outdated(rows):
+        return OutdatedError(mine().name, edition.name)
     progress = ""
     if here is not None and here.state is EditionState.FOLDING:
         progress = f"this version's views are folded up to event {here.position} of {last_seq(db)}"

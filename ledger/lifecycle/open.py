@@ -132,21 +132,21 @@ class _Compiler(SQLiteCompiler):
 
 def _prepare(durable: bool, connection: Any, _record: Any) -> None:
     connection.isolation_level = None  # the driver must not begin by itself: _begin does
-    wanted = "wal" if wal_is_safe(sqlite.sqlite_version_info) else "delete"
-    if connection.execute("PRAGMA journal_mode").fetchone()[0] != wanted:
-        _switch_journal(connection, wanted)
+    mode = "wal" if wal_is_safe(sqlite.sqlite_version_info) else "delete"
+    if connection.execute("PRAGMA journal_mode").fetchone()[0] != mode:
+        _switch_journal(connection, mode)
     # NORMAL would answer 202 before the delivery is on disk.
     connection.execute(f"PRAGMA synchronous = {'FULL' if durable else 'OFF'}")
     connection.execute("PRAGMA foreign_keys = ON")
     connection.create_function(SIGN, 0, lambda: True)
 
 
-def _switch_journal(connection: Any, wanted: str) -> None:
+def _switch_journal(connection: Any, mode: str) -> None:
     """Set the journal mode, however many come to a new ledger at once: here SQLite waits for no writer."""
     until = time.monotonic() + WAIT_S
     while True:
         try:
-            connection.execute(f"PRAGMA journal_mode = {wanted}")
+            connection.execute(f"PRAGMA journal_mode = {mode}")
             return
         except sqlite.OperationalError as error:
             if not error.sqlite_errorname.startswith("SQLITE_BUSY") or time.monotonic() >= until:

@@ -140,8 +140,8 @@ def _require_rest(db: Connection, host: str) -> None:
     """Raise BackupError where another host works on the ledger; this one's programs are stopped."""
     if not has_table(db, hosts_table):
         return
-    known = list_hosts(db)
-    if alive := [row.name for row in known.rows if row.name != host and known.is_alive(row)]:
+    hosts = list_hosts(db)
+    if alive := [row.name for row in hosts.rows if row.name != host and hosts.is_alive(row)]:
         after_s = DEAD_AFTER.total_seconds()
         raise BackupError(
             f"{', '.join(alive)} worked on this ledger within the last {after_s:.0f} s: "

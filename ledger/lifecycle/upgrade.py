@@ -149,9 +149,9 @@ def _take_over(db: Connection) -> None:
     rows = every(db)
     if _is_live(rows):
         return
-    there = live(rows)
-    if there is not None:
-        change(db, editions, {"digest": there.digest}, state=EditionState.PAST, at=database_now(db))
+    edition = live(rows)
+    if edition is not None:
+        change(db, editions, {"digest": edition.digest}, state=EditionState.PAST, at=database_now(db))
     else:
         tables = {name for name in inspect(db).get_table_names() if name.startswith(VIEW_PREFIX)}
         past: dict[str, object] = {"version": BEFORE, "state": EditionState.PAST, "folded": (), "position": 0}
@@ -206,8 +206,8 @@ def drop_remains(engine: Engine) -> None:
 
 
 def _new_tables(rows: tuple[EditionRow, ...]) -> tuple[Table, ...]:
-    there = live(rows)
-    known = {*there.tables} if there is not None else set()
+    edition = live(rows)
+    known = {*edition.tables} if edition is not None else set()
     return tuple(table for table in VIEWS.tables.values() if table.name not in known)
 
 

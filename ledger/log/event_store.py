@@ -163,8 +163,8 @@ def read_kinds(
     db: Connection, kinds: Collection[str], *, after: int, until: int, limit: int
 ) -> tuple[Recorded, ...]:
     """Return at most `limit` events of these kinds later than `after` and up to `until`, the oldest first."""
-    wanted = (events.c.seq > after) & (events.c.seq <= until) & events.c.kind.in_(kinds)
-    rows = db.execute(select(*_COLUMNS).where(wanted).order_by(events.c.seq).limit(limit))
+    condition = (events.c.seq > after) & (events.c.seq <= until) & events.c.kind.in_(kinds)
+    rows = db.execute(select(*_COLUMNS).where(condition).order_by(events.c.seq).limit(limit))
     return tuple(
         [Recorded(seq, of, version, at, decode(kind, body)) for seq, of, version, at, kind, body in rows]
     )

@@ -179,8 +179,8 @@ def codes_of(question: LimitQuestion) -> tuple[Code, ...]:
         return ()
     if not question.subject:
         return _BEFORE.get((subject_of(question), len(question.choices)), ())
-    known = tuple(Code(code) for code in question.codes if code in set(Code))
-    return known if len(known) == len(question.choices) else ()
+    codes = tuple(Code(code) for code in question.codes if code in set(Code))
+    return codes if len(codes) == len(question.choices) else ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -168,7 +168,7 @@ def _find_named(choices: Sequence[str], said: str, yes: int | None, no: int | No
             if (
                 meant is None
                 and first is _NO
-                and _find_by_number([_letters(it) for it in choices], rest) is not None
+                and _find_by_number([_letters(choice) for choice in choices], rest) is not None
             ):
                 return None  # `no one`
             return also if meant in (None, also) or sign.startswith("ok") else None

@@ -67,6 +67,6 @@ def was_served_since(db: Connection, card_id: CardId, asked_at: datetime) -> boo
 
 @statement
 def _select_served(card_id: Any, asked_at: Any) -> Select[Any]:
-    mine = runs.c.card_id.in_(of_same_issue(card_id)) & (runs.c.mode == "fix") & (runs.c.kind != CHECK)
-    ended = mine & (runs.c.ending == Ending.SUCCEEDED) & (runs.c.queued_at >= asked_at)
+    condition = runs.c.card_id.in_(of_same_issue(card_id)) & (runs.c.mode == "fix") & (runs.c.kind != CHECK)
+    ended = condition & (runs.c.ending == Ending.SUCCEEDED) & (runs.c.queued_at >= asked_at)
     return select(runs.c.run_id).where(ended).limit(1)

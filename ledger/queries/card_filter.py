@@ -27,7 +27,7 @@ from ledger.views.subscriptions import subscriptions
 FROM = cards.outerjoin(runs, runs.c.run_id == cards.c.run_id)
 STATE = type_coerce(cards.c.state, Text)
 # In which order cards come that wait for a person; all others come behind.
-NEED: Mapping[str, int] = {state.value: place for place, state in enumerate(ATTENTION)}
+NEED: Mapping[str, int] = {state.value: position for position, state in enumerate(ATTENTION)}
 _LISTS = _LABELS, _ASSIGNEES = type_coerce(cards.c.labels, Text), type_coerce(cards.c.assignees, Text)
 _NAME = cards.c.repository + "#" + cast(cards.c.number, Text)
 
@@ -99,9 +99,9 @@ def in_sight(scopes: Sequence[CardScope], *, archived: bool = False) -> ColumnEl
     return and_(cards.c.archived if archived else ~cards.c.archived, or_(false(), *map(within, scopes)))
 
 
-def match_filter(wanted: CardFilter) -> ColumnElement[bool]:
+def match_filter(card_filter: CardFilter) -> ColumnElement[bool]:
     """Return the condition that a card is among those asked for."""
-    return and_(true(), *_conditions(wanted))
+    return and_(true(), *_conditions(card_filter))
 
 
 def within(scope: CardScope) -> ColumnElement[bool]:
@@ -119,21 +119,22 @@ def within(scope: CardScope) -> ColumnElement[bool]:
     )
 
 
-def _conditions(wanted: CardFilter) -> Iterator[ColumnElement[bool]]:
-    if wanted.state is not None and not wanted.archived:  # a card may have left before rules said so
-        yield cards.c.state == wanted.state
-    if wanted.repositories:
-        names = wanted.repositories
+def _conditions(card_filter: CardFilter) -> Iterator[ColumnElement[bool]]:
+    # A card may have left before rules said so.
+    if card_filter.state is not None and not card_filter.archived:
+        yield cards.c.state == card_filter.state
+    if card_filter.repositories:
+        names = card_filter.repositories
         yield or_(cards.c.repository.in_(names), runs.c.repository.in_(names))
-    if wanted.people:
-        assigned = (_has(_ASSIGNEES, login) for login in wanted.people)
-        yield or_(cards.c.mover.in_(wanted.people), runs.c.by.in_(wanted.people), *assigned)
-    if wanted.labels:
-        yield or_(*(_has(_LABELS, label) for label in wanted.labels))
-    if wanted.subscriber:
-        mine = subscriptions.c.name == wanted.subscriber.casefold()
-        yield exists().where(subscriptions.c.card_id == cards.c.card_id, mine)
-    for word in wanted.words:
+    if card_filter.people:
+        assigned = (_has(_ASSIGNEES, login) for login in card_filter.people)
+        yield or_(cards.c.mover.in_(card_filter.people), runs.c.by.in_(card_filter.people), *assigned)
+    if card_filter.labels:
+        yield or_(*(_has(_LABELS, label) for label in card_filter.labels))
+    if card_filter.subscriber:
+        condition = subscriptions.c.name == card_filter.subscriber.casefold()
+        yield exists().where(subscriptions.c.card_id == cards.c.card_id, condition)
+    for word in card_filter.words:
         end = word if "#" in word else f"#{word}"
         titled = (cards.c.title.icontains(spelt, autoescape=True) for spelt in _cases(word))
         yield or_(_NAME.iendswith(end, autoescape=True), *titled)

@@ -84,13 +84,13 @@ def news_page(
     newest = event_store.last_seq(db)
     begin = after if whole else max(after, newest - MAX_BACKLOG)
     events = event_store.read_kinds(db, kinds, after=begin, until=newest, limit=PAGE)
-    by_stream = _in_sight(db, scopes, {it.stream for it in events})
+    by_stream = _in_sight(db, scopes, {recorded.stream for recorded in events})
     more = len(events) == PAGE
     return NewsPage(
         news=tuple(
-            CardNews(it, *by_stream[it.stream])
-            for it in events
-            if it.stream in by_stream and card_id in (None, by_stream[it.stream][0])
+            CardNews(recorded, *by_stream[recorded.stream])
+            for recorded in events
+            if recorded.stream in by_stream and card_id in (None, by_stream[recorded.stream][0])
         ),
         last=events[-1].seq if more else max(begin, newest),
         omitted=begin > after,

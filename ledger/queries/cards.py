@@ -29,8 +29,10 @@ def columns_of(db: Connection, board_id: BoardId) -> dict[CardId, str | None]:
 def issues_of(db: Connection, board_id: BoardId) -> dict[CardId, str]:
     """Return the issue, owner/name#number, of every card of the board that has one and is not archived."""
     query = select(cards.c.card_id, cards.c.repository, cards.c.number)
-    mine = (cards.c.board_id == board_id) & ~cards.c.archived & cards.c.number.is_not(None)
-    return {CardId(card_id): f"{name}#{number}" for card_id, name, number in db.execute(query.where(mine))}
+    condition = (cards.c.board_id == board_id) & ~cards.c.archived & cards.c.number.is_not(None)
+    return {
+        CardId(card_id): f"{name}#{number}" for card_id, name, number in db.execute(query.where(condition))
+    }
 
 
 def list_closed(db: Connection, board_id: BoardId) -> frozenset[CardId]:
@@ -46,10 +48,10 @@ def list_unmerged(
     `since_s`; the longest unread first.
     """
     before, refreshed_at = database_now(db) - timedelta(seconds=since_s), refresh_requests.c.requested_at
-    mine = (cards.c.board_id == board_id) & cards.c.column.in_(columns) & ~cards.c.archived
+    condition = (cards.c.board_id == board_id) & cards.c.column.in_(columns) & ~cards.c.archived
     query = select(cards.c.card_id).outerjoin(refresh_requests, refresh_requests.c.card_id == cards.c.card_id)
     open_ones = query.where(
-        mine, cards.c.pull_state == "open", or_(refreshed_at.is_(None), refreshed_at < before)
+        condition, cards.c.pull_state == "open", or_(refreshed_at.is_(None), refreshed_at < before)
     )
     return tuple(
         CardId(card_id)

@@ -40,12 +40,17 @@ class HostStatus:
 
 
 def statuses(db: Connection) -> tuple[HostStatus, ...]:
-    known, at_work = hosts.list_hosts(db), dict[str, list[RunId]]()
+    known_hosts, at_work = hosts.list_hosts(db), dict[str, list[RunId]]()
     for run in runs.list_held(db):
         at_work.setdefault(run.host, []).append(run.run_id)
     return tuple(
-        HostStatus(row, _state(row, alive=known.is_alive(row)), tuple(at_work.get(row.name, ())), known.at)
-        for row in known.rows
+        HostStatus(
+            row,
+            _state(row, alive=known_hosts.is_alive(row)),
+            tuple(at_work.get(row.name, ())),
+            known_hosts.at,
+        )
+        for row in known_hosts.rows
     )
 
 

@@ -71,7 +71,7 @@ _SUBJECT = (
 _WAITS_FOR = case((cards.c.state != S.NEEDS_INPUT, ""), (_WITH_PLAN, PLAN), else_=func.coalesce(_SUBJECT, ""))
 _UNASKED = case((_BY_A_PERSON, null()), else_=runs.c.settings)
 # In lanes by what each has first; elsewhere who waits for a person comes first, then all others.
-_BY_LANE = case({state.value: place for place, state in enumerate(LANES)}, value=STATE)
+_BY_LANE = case({state.value: position for position, state in enumerate(LANES)}, value=STATE)
 _BY_NEED = case(NEED, value=STATE, else_=len(NEED))
 
 
@@ -118,12 +118,12 @@ class LaneCards:
 
     def of(self, login: str, *, limit: int, offset: int = 0) -> tuple[list[ListedCard], list[ListedCard]]:
         """Return the person's own cards, which come first, and others."""
-        mine = self.owned.get(login.casefold(), [])
-        ids = {card.card_id for card in mine}
-        own = mine[offset : offset + limit]
+        listed_cards = self.owned.get(login.casefold(), [])
+        ids = {card.card_id for card in listed_cards}
+        own_listed_cards = listed_cards[offset : offset + limit]
         others = (card for card in self.cards if card.card_id not in ids)
-        begin = max(0, offset - len(mine))
-        return own, list(islice(others, begin, begin + limit - len(own)))
+        begin = max(0, offset - len(listed_cards))
+        return own_listed_cards, list(islice(others, begin, begin + limit - len(own_listed_cards)))
 
 
 def repositories(db: Connection, board_id: BoardId) -> dict[str, datetime]:
@@ -152,9 +152,9 @@ def _oldest(db: Connection, joined: FromClause, mine: ColumnElement[bool]) -> di
 
 
 def by_lane(
-    db: Connection, scopes: Sequence[CardScope], wanted: CardFilter = ALL
+    db: Connection, scopes: Sequence[CardScope], card_filter: CardFilter = ALL
 ) -> Mapping[Lane, LaneCards]:
-    query = _select_lane(scopes, wanted).where(cards.c.state.in_(tuple(LANES)))
+    query = _select_lane(scopes, card_filter).where(cards.c.state.in_(tuple(LANES)))
     listed = {lane: LaneCards([], {}) for lane in Lane}
     for card in _rows(db, query.order_by(_BY_LANE, cards.c.state_at, cards.c.card_id)):
         lane = listed[LANES[CardState(card.state)]]
@@ -169,15 +169,15 @@ def for_person(
 ) -> Mapping[Lane, LaneCards]:
     """Return the lanes as the person reads them: others' cards that only others may answer stand apart."""
     needs = by[Lane.NEEDS_INPUT]
-    mine = needs.owned.get(login.casefold(), [])
-    ids = {card.card_id for card in mine}
+    listed_cards = needs.owned.get(login.casefold(), [])
+    ids = {card.card_id for card in listed_cards}
     parted: tuple[list[ListedCard], list[ListedCard]] = [], []
     for card in needs.cards:
         parted[card.card_id not in ids and not may_answer(card)].append(card)
     yours, theirs = parted
     return {
         **by,
-        Lane.NEEDS_INPUT: LaneCards(yours, {login.casefold(): mine}),
+        Lane.NEEDS_INPUT: LaneCards(yours, {login.casefold(): listed_cards}),
         Lane.NEEDS_OTHERS: LaneCards(theirs, {}),
     }
 
@@ -190,21 +190,21 @@ def by_cause(failed: LaneCards) -> tuple[list[list[ListedCard]], LaneCards]:
     same = [cards for cause, cards in of_cause.items() if cause and len(cards) > 1]
     ids = {card.card_id for cards in same for card in cards}
     parts = (failed.cards, *failed.owned.values())
-    rest, *owned = ([card for card in part if card.card_id not in ids] for part in parts)
-    return same, LaneCards(rest, dict(zip(failed.owned, owned, strict=True)))
+    listed_cards, *owned = ([card for card in part if card.card_id not in ids] for part in parts)
+    return same, LaneCards(listed_cards, dict(zip(failed.owned, owned, strict=True)))
 
 
 def of_column(
     db: Connection,
     scopes: Sequence[CardScope],
     column: str | None,
-    wanted: CardFilter = ALL,
+    card_filter: CardFilter = ALL,
     *,
     limit: int | None = None,
     offset: int = 0,
 ) -> tuple[ListedCard, ...]:
     """Return the column's cards: those that need somebody first, then from the top. None is for no column."""
-    query = _select_lane(scopes, wanted).where(cards.c.column == column)
+    query = _select_lane(scopes, card_filter).where(cards.c.column == column)
     query = query.order_by(_BY_NEED, cards.c.rank, cards.c.card_id)
     return _rows(db, query.limit(limit).offset(offset))
 
@@ -212,14 +212,14 @@ def of_column(
 def newest(
     db: Connection,
     scopes: Sequence[CardScope],
-    wanted: CardFilter = ALL,
+    card_filter: CardFilter = ALL,
     *,
     column: str | None = None,
     after: tuple[datetime, CardId] | None = None,
     limit: int,
 ) -> tuple[ListedCard, ...]:
     """Return cards by the time of their state, the newest first; those behind the place `after` if given."""
-    query = _select_lane(scopes, wanted)
+    query = _select_lane(scopes, card_filter)
     if column is not None:
         query = query.where(cards.c.column == column)
     if after is not None:
@@ -234,11 +234,11 @@ def lane_place(card: ListedCard) -> tuple[datetime, CardId]:
 
 
 def lane_counts(
-    db: Connection, scopes: Sequence[CardScope], wanted: CardFilter = ALL
+    db: Connection, scopes: Sequence[CardScope], card_filter: CardFilter = ALL
 ) -> dict[str | None, dict[CardState, int]]:
     """Return how many cards of each state stand in each column; None is for no column."""
     query = select(cards.c.column, cards.c.state, func.count()).select_from(FROM)
-    query = query.where(in_sight(scopes, archived=wanted.archived), match_filter(wanted)).group_by(
+    query = query.where(in_sight(scopes, archived=card_filter.archived), match_filter(card_filter)).group_by(
         cards.c.column, cards.c.state
     )
     by_column: dict[str | None, dict[CardState, int]] = {}
@@ -247,25 +247,25 @@ def lane_counts(
     return by_column
 
 
-def count_waiting_cards(db: Connection, scopes: Sequence[CardScope], wanted: CardFilter = ALL) -> int:
+def count_waiting_cards(db: Connection, scopes: Sequence[CardScope], card_filter: CardFilter = ALL) -> int:
     """Return how many cards wait for a person: the one count of inbox, pages, boards and API."""
-    return sum(waiting_by_state(db, scopes, wanted).values())
+    return sum(waiting_by_state(db, scopes, card_filter).values())
 
 
 def waiting_by_state(
-    db: Connection, scopes: Sequence[CardScope], wanted: CardFilter = ALL
+    db: Connection, scopes: Sequence[CardScope], card_filter: CardFilter = ALL
 ) -> dict[CardState, int]:
     """Return how many cards of each state wait for a person."""
     query = select(cards.c.state, func.count()).select_from(FROM).group_by(cards.c.state)
-    seen = in_sight(scopes, archived=wanted.archived)
-    counted = db.execute(query.where(cards.c.state.in_(ATTENTION), seen, match_filter(wanted)))
+    seen = in_sight(scopes, archived=card_filter.archived)
+    counted = db.execute(query.where(cards.c.state.in_(ATTENTION), seen, match_filter(card_filter)))
     return {state: count for state, count in counted}
 
 
-def _select_lane(scopes: Sequence[CardScope], wanted: CardFilter) -> Select[Any]:
+def _select_lane(scopes: Sequence[CardScope], card_filter: CardFilter) -> Select[Any]:
     fields = (*_FIELDS, cards.c.because, *_MORE_FIELDS, cards.c.board_id, _WAITS_FOR, _CAUSE, _UNASKED)
-    seen = in_sight(scopes, archived=wanted.archived)
-    return select(*fields, cards.c.assignees).select_from(FROM).where(seen, match_filter(wanted))
+    seen = in_sight(scopes, archived=card_filter.archived)
+    return select(*fields, cards.c.assignees).select_from(FROM).where(seen, match_filter(card_filter))
 
 
 def _rows(db: Connection, query: Select[Any]) -> tuple[ListedCard, ...]:

@@ -73,7 +73,7 @@ _RUN_FIELDS = len(fields(RunRow))
 def newest(
     db: Connection,
     scopes: Sequence[CardScope],
-    wanted: RunFilter = ALL,
+    run_filter: RunFilter = ALL,
     *,
     after: RunId | None = None,
     offset: int = 0,
@@ -81,7 +81,7 @@ def newest(
 ) -> tuple[ListedRun, ...]:
     """Return runs, newest first; those behind the run `after` if given."""
     query = pick(RunRow, runs).add_columns(cards.c.repository, cards.c.number, cards.c.title, cards.c.because)
-    query = _narrow(query, scopes, wanted).order_by(runs.c.serial.desc())
+    query = _narrow(query, scopes, run_filter).order_by(runs.c.serial.desc())
     if after is not None:
         place = select(runs.c.serial).where(runs.c.run_id == after).scalar_subquery()
         query = query.where(runs.c.serial < place)
@@ -89,9 +89,9 @@ def newest(
     return tuple(ListedRun(RunRow(*it[:_RUN_FIELDS]), *it[_RUN_FIELDS:]) for it in stored)
 
 
-def count_runs(db: Connection, scopes: Sequence[CardScope], wanted: RunFilter = ALL) -> int:
+def count_runs(db: Connection, scopes: Sequence[CardScope], run_filter: RunFilter = ALL) -> int:
     """Return how many runs the list has in all."""
-    return int(db.scalar(_narrow(select(func.count()), scopes, wanted)) or 0)
+    return int(db.scalar(_narrow(select(func.count()), scopes, run_filter)) or 0)
 
 
 def run_choices(db: Connection, scopes: Sequence[CardScope]) -> RunChoices:
@@ -104,9 +104,9 @@ def run_choices(db: Connection, scopes: Sequence[CardScope]) -> RunChoices:
     return RunChoices(*map(sort_names, (works | issues, people, agents, reasons)))
 
 
-def _narrow(query: Select[Any], scopes: Sequence[CardScope], wanted: RunFilter) -> Select[Any]:
+def _narrow(query: Select[Any], scopes: Sequence[CardScope], run_filter: RunFilter) -> Select[Any]:
     seen = or_(false(), *map(_within, scopes))
-    return query.select_from(_FROM).where(seen, *_conditions(wanted))
+    return query.select_from(_FROM).where(seen, *_conditions(run_filter))
 
 
 def _within(scope: CardScope) -> ColumnElement[bool]:
@@ -125,19 +125,21 @@ def _within(scope: CardScope) -> ColumnElement[bool]:
     )
 
 
-def _conditions(wanted: RunFilter) -> Iterator[ColumnElement[bool]]:
-    if wanted.status is not None:
-        yield _HAS_STATUS[wanted.status]
-    if wanted.repositories:
-        yield or_(runs.c.repository.in_(wanted.repositories), cards.c.repository.in_(wanted.repositories))
+def _conditions(run_filter: RunFilter) -> Iterator[ColumnElement[bool]]:
+    if run_filter.status is not None:
+        yield _HAS_STATUS[run_filter.status]
+    if run_filter.repositories:
+        yield or_(
+            runs.c.repository.in_(run_filter.repositories), cards.c.repository.in_(run_filter.repositories)
+        )
     for column, names in (
-        (runs.c.by, wanted.people),
-        (runs.c.agent, wanted.agents),
-        (runs.c.reason, wanted.reasons),
+        (runs.c.by, run_filter.people),
+        (runs.c.agent, run_filter.agents),
+        (runs.c.reason, run_filter.reasons),
     ):
         if names:
             yield column.in_(names)
-    if wanted.since is not None:
-        yield runs.c.queued_at >= wanted.since
-    if wanted.card_id is not None:
-        yield runs.c.card_id == wanted.card_id
+    if run_filter.since is not None:
+        yield runs.c.queued_at >= run_filter.since
+    if run_filter.card_id is not None:
+        yield runs.c.card_id == run_filter.card_id

@@ -86,7 +86,7 @@ def free_elsewhere(
     db: Connection, board_id: BoardId, columns: Iterable[str], limit: int
 ) -> tuple[QueuedRow, ...]:
     """Return runs of other columns, and those whose card left their column; by column, place and age."""
-    named = {f"column_{place}": name for place, name in enumerate(columns)}
+    named = {f"column_{position}": name for position, name in enumerate(columns)}
     return all_rows(db, QueuedRow, _elsewhere(tuple(named)), board_id=board_id, most=limit, **named)
 
 
@@ -190,7 +190,9 @@ def list_unrefreshed_dependents(
 
 def list_queued_dependents(db: Connection, repository: str, number: int, limit: int) -> tuple[CardId, ...]:
     """Return the cards with a queued run that are blocked by the issue, or were."""
-    mine = (links.links.c.repository == repository) & (links.links.c.number == number)
+    condition = (links.links.c.repository == repository) & (links.links.c.number == number)
     query = select(links.links.c.card_id).join(runs, runs.c.card_id == links.links.c.card_id)
-    blocked = query.where(mine, runs.c.state == RunState.QUEUED).order_by(links.links.c.card_id).limit(limit)
+    blocked = (
+        query.where(condition, runs.c.state == RunState.QUEUED).order_by(links.links.c.card_id).limit(limit)
+    )
     return tuple(dict.fromkeys(CardId(card_id) for card_id in db.scalars(blocked)))

@@ -168,12 +168,12 @@ class RunStory:
         when a stretch of work is over.
         """
         at_work = (SpanKind.PLAN, SpanKind.WORK, SpanKind.CHECK, SpanKind.PUBLISH)
-        for place in range(len(self._spans) - 1, -1, -1):
-            span = self._spans[place]
-            if span.kind in at_work or place == 0:
-                usd, read, written = self._usage[place]
+        for position in range(len(self._spans) - 1, -1, -1):
+            span = self._spans[position]
+            if span.kind in at_work or position == 0:
+                usd, read, written = self._usage[position]
                 used = (usd + event.usd, read + event.input_tokens, written + event.output_tokens)
-                self._usage[place] = used
+                self._usage[position] = used
                 return
 
 

@@ -69,12 +69,12 @@ def board_standstills(
     Of cards only those in the scope; those of the board itself are always there.
     """
     board = _Board(scope, now, limit)
-    queries = [board.shut_out(), board.undone(), board.given_up(), board.silent(), board.unanswered()]
-    queries.append(board.undecided())
+    queries = [board.shut_out(), board.select_undone(), board.select_given_up()]
+    queries += [board.silent(), board.select_unanswered(), board.select_undecided()]
     if stalls.counts(db).get(scope.board_id):
-        queries.append(board.unstarted())
+        queries.append(board.select_unstarted())
     sorts = (_read(db, query) for query in queries)
-    return tuple(it for it in sorts if it.total)
+    return tuple(standstill_sort for standstill_sort in sorts if standstill_sort.total)
 
 
 def _read(db: Connection, query: Select[Any]) -> StandstillSort:
@@ -93,15 +93,15 @@ class _Board(NamedTuple):
     def shut_out(self) -> Select[Any]:
         return self._acts(StandstillKind.SHUT_OUT).where(outbox.c.error == SHUT_OUT)
 
-    def undone(self) -> Select[Any]:
+    def select_undone(self) -> Select[Any]:
         return self._acts(StandstillKind.UNDONE).where(outbox.c.error != SHUT_OUT)
 
-    def given_up(self) -> Select[Any]:
+    def select_given_up(self) -> Select[Any]:
         it, on_list = remotes.failures, in_sight([self.scope])
         query = self._about(it, on_list, StandstillKind.GIVEN_UP, it.c.act, it.c.because, it.c.at)
         return query.order_by(it.c.at)
 
-    def undecided(self) -> Select[Any]:
+    def select_undecided(self) -> Select[Any]:
         it, on_list = failures.failures, in_sight([self.scope])
         query = self._about(it, on_list, StandstillKind.UNDECIDED, it.c.of, it.c.because, it.c.at)
         return query.order_by(it.c.seq)
@@ -109,10 +109,10 @@ class _Board(NamedTuple):
     def silent(self) -> Select[Any]:
         return self._runs(StandstillKind.NO_STEP, runs.c.last_line, RUN_HELD, NO_STEP_AFTER)
 
-    def unanswered(self) -> Select[Any]:
+    def select_unanswered(self) -> Select[Any]:
         return self._runs(StandstillKind.UNANSWERED, cards.c.because, _PARKED, UNANSWERED_AFTER)
 
-    def unstarted(self) -> Select[Any]:
+    def select_unstarted(self) -> Select[Any]:
         query = self._runs(StandstillKind.NO_WORKER, cards.c.because, (RunState.QUEUED,), STALLED_AFTER)
         return query.where(runs.c.card_id.not_in(links.select_held_cards()), ~run_queue.waits_for_parts())
 

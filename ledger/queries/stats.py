@@ -166,13 +166,13 @@ def of_boards(
         waits=longest,
         waits_by_day=_waits_by_day(db, since, now, whole),
         merged=len(merges),
-        usd_per_merge=per_merge and sum(it.usd for it in merges) / per_merge,
-        hours_per_merge=per_merge and sum(it.active_s for it in merges) / 3600 / per_merge,
+        usd_per_merge=per_merge and sum(merge.usd for merge in merges) / per_merge,
+        hours_per_merge=per_merge and sum(merge.active_s for merge in merges) / 3600 / per_merge,
         median_merge_s=_share("", merges).median_s,
         merged_by={
-            "repository": _merged_by(merges, lambda it: it.repository),
-            "column": _merged_by(merges, lambda it: it.column),
-            "agent": _merged_by(merges, lambda it: it.agent),
+            "repository": _merged_by(merges, lambda merge: merge.repository),
+            "column": _merged_by(merges, lambda merge: merge.column),
+            "agent": _merged_by(merges, lambda merge: merge.agent),
         },
         usd_by={
             "day": tuple(SpendShare(day, usd) for (day,), usd in _sum_up(spent, 1)),
@@ -242,15 +242,15 @@ def _merges(db: Connection, since: datetime, whole: list[ColumnElement[bool]]) -
 
 def _merged_by(merges: Iterable[_Merge], name_of: Callable[[_Merge], str]) -> tuple[MergeShare, ...]:
     by_name: dict[str, list[_Merge]] = {}
-    for it in merges:
-        by_name.setdefault(name_of(it), []).append(it)
+    for merge in merges:
+        by_name.setdefault(name_of(merge), []).append(merge)
     shares = (_share(name, its) for name, its in by_name.items())
-    return tuple(sorted(shares, key=lambda it: (-it.merged, it.name)))
+    return tuple(sorted(shares, key=lambda share: (-share.merged, share.name)))
 
 
 def _share(name: str, merges: Sequence[_Merge]) -> MergeShare:
-    took = [it.took_s for it in merges if it.took_s is not None]
-    usd, active_s = sum(it.usd for it in merges), sum(it.active_s for it in merges)
+    took = [merge.took_s for merge in merges if merge.took_s is not None]
+    usd, active_s = sum(merge.usd for merge in merges), sum(merge.active_s for merge in merges)
     return MergeShare(name, len(merges), usd, active_s, median(took) if took else None)
 
 
@@ -281,12 +281,14 @@ def _list_waits(
 
     A wait that goes on counts so far.
     """
-    begin, end, mine = _within(since, now, whole)
+    begin, end, condition = _within(since, now, whole)
     sums = [func.sum(case((waits.c.waits_for == who, end - begin), else_=0.0)) for who in WaitsFor]
     card = (cards.c.repository, cards.c.number, cards.c.title)
     joined = waits.join(cards, cards.c.card_id == waits.c.card_id)
     of_all = [func.sum(seconds).over() for seconds in sums]
-    query = select(*card, *sums, *of_all).select_from(joined).where(mine).group_by(cards.c.card_id, *card)
+    query = (
+        select(*card, *sums, *of_all).select_from(joined).where(condition).group_by(cards.c.card_id, *card)
+    )
     query = query.order_by(func.sum(end - begin).desc(), cards.c.card_id).limit(MAX_WAITS)
     rows = [tuple(row) for row in db.execute(query)]
     return tuple(CardWait(*row[:6]) for row in rows), rows[0][6:] if rows else (0.0, 0.0, 0.0)
@@ -306,10 +308,10 @@ def _waits_by_day(
     db: Connection, since: datetime, now: datetime, whole: list[ColumnElement[bool]]
 ) -> tuple[DayWaits, ...]:
     """Return the waits of each day; those with the same first and last day are read as one sum."""
-    begin, end, mine = _within(since, now, whole)
+    begin, end, condition = _within(since, now, whole)
     joined = waits.join(cards, cards.c.card_id == waits.c.card_id)
     begun = select(waits.c.waits_for.label("who"), begin.label("begin"), end.label("end"))
-    it = begun.select_from(joined).where(mine).subquery().c
+    it = begun.select_from(joined).where(condition).subquery().c
     # The day's number. Midnight may count as the day before: the seconds of a day stay the same.
     days = select(
         it.who,

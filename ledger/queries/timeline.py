@@ -135,11 +135,11 @@ def _newest(zoom: Zoom, steps: bool) -> Statement:
     """Return the query for a stream's newest events down to that depth."""
     depths = tuple(Zoom)[: tuple(Zoom).index(zoom) + 1]
     shown = [name for name, kind in kinds().items() if kind.zoom in depths or (steps and kind is ToolUsed)]
-    mine = events.c.stream == bindparam("stream", type_=Text)
-    mine &= events.c.seq < bindparam("before", type_=BigInteger)
+    condition = events.c.stream == bindparam("stream", type_=Text)
+    condition &= events.c.seq < bindparam("before", type_=BigInteger)
     if zoom is not Zoom.DEBUG:
-        mine &= events.c.kind.in_([literal(name) for name in shown])
-    query = select(events.c.seq, events.c.at, events.c.kind, events.c.body).where(mine)
+        condition &= events.c.kind.in_([literal(name) for name in shown])
+    query = select(events.c.seq, events.c.at, events.c.kind, events.c.body).where(condition)
     return Statement(query.order_by(events.c.version.desc()).limit(bindparam("most", type_=BigInteger)))
 
 

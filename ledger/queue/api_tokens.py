@@ -115,10 +115,10 @@ def every(db: Connection) -> tuple[TokenRow, ...]:
 
 def revoke(db: Connection, token_id: str, now: datetime, *, user_id: int | None = None) -> bool:
     """End a token now, of that account if one is named; False where there is none that lives."""
-    mine = (api_tokens.c.token_id == token_id) & api_tokens.c.revoked_at.is_(None)
+    condition = (api_tokens.c.token_id == token_id) & api_tokens.c.revoked_at.is_(None)
     if user_id is not None:
-        mine &= api_tokens.c.user_id == user_id
-    return db.execute(api_tokens.update().where(mine).values(revoked_at=now)).rowcount > 0
+        condition &= api_tokens.c.user_id == user_id
+    return db.execute(api_tokens.update().where(condition).values(revoked_at=now)).rowcount > 0
 
 
 def drop_over(db: Connection, before: datetime) -> int:
@@ -128,9 +128,9 @@ def drop_over(db: Connection, before: datetime) -> int:
 
 
 def count_uses(db: Connection, token_id: str, uses: int, now: datetime) -> None:
-    mine = api_tokens.c.token_id == token_id
-    before = select(api_tokens.c.uses).where(mine).scalar_subquery()
-    db.execute(api_tokens.update().where(mine).values(uses=before + uses, used_at=now))
+    condition = api_tokens.c.token_id == token_id
+    before = select(api_tokens.c.uses).where(condition).scalar_subquery()
+    db.execute(api_tokens.update().where(condition).values(uses=before + uses, used_at=now))
 
 
 def _digest(text: str) -> str:

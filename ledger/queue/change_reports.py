@@ -26,7 +26,7 @@ class About(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class ChangeReport:
     """`sender` changed something at `at`, by GitHub's clock.
 
     `value` is the column, the label or the field that the delivery names; empty where it names none.
@@ -38,7 +38,7 @@ class Report:
     at: datetime
 
 
-def add_report(db: Connection, card_id: CardId, report: Report) -> None:
+def add_report(db: Connection, card_id: CardId, report: ChangeReport) -> None:
     """Keep the report; of the same change by the same person only the newest."""
     key = {"card_id": card_id, "sender": report.sender, "about": report.about, "value": report.value}
     known = value(db, change_reports.c.at, "-at", **key)
@@ -46,14 +46,14 @@ def add_report(db: Connection, card_id: CardId, report: Report) -> None:
         keep(db, change_reports, key, {"at": report.at})
 
 
-def of_card(db: Connection, card_id: CardId) -> tuple[Report, ...]:
+def of_card(db: Connection, card_id: CardId) -> tuple[ChangeReport, ...]:
     """Return the card's reports, the oldest first."""
-    return list_rows(db, Report, change_reports, "at", "sender", "value", card_id=card_id)
+    return list_rows(db, ChangeReport, change_reports, "at", "sender", "value", card_id=card_id)
 
 
-def drop_reports(db: Connection, card_id: CardId, seen: Iterable[Report], before: datetime) -> None:
+def drop_reports(db: Connection, card_id: CardId, reports: Iterable[ChangeReport], before: datetime) -> None:
     """Drop those whose change was seen, and those from before that moment."""
-    for report in seen:
+    for report in reports:
         drop_rows(db, change_reports, card_id=card_id, **asdict(report))
     _drop_older.run(db, {"card_id": card_id, "before": before})
 

@@ -166,16 +166,16 @@ def store_deliveries(engine: Engine, *deliveries: Delivery) -> frozenset[Deliver
 def _insert(db: Connection, deliveries: Sequence[Delivery], now: datetime) -> list[str]:
     """Insert the unknown ones of the deliveries; return their ids."""
     row_values: list[object] = []
-    for it in deliveries:
+    for delivery in deliveries:
         # JSON may hold no byte that UTF-8 does not explain; what comes anyway must not be lost before it is
         # judged
-        payload = it.payload.decode("utf-8", "replace").replace("\x00", "\ufffd")
+        payload = delivery.payload.decode("utf-8", "replace").replace("\x00", "\ufffd")
         row_values += (
-            it.delivery_id,
-            storable(it.event),
-            storable(it.action),
+            delivery.delivery_id,
+            storable(delivery.event),
+            storable(delivery.action),
             payload,
-            stamp(it.received_at),
+            stamp(delivery.received_at),
         )
         row_values += ("waiting", 0, "", stamp(now))
     mark = "?" if db.dialect.name == "sqlite" else "%s"
@@ -250,9 +250,9 @@ def settle_waiting(db: Connection, delivery_ids: Collection[DeliveryId], now: da
 
     Their payloads are dropped.
     """
-    mine = inbox.c.delivery_id.in_(tuple(delivery_ids)) & (inbox.c.state == "waiting")
+    condition = inbox.c.delivery_id.in_(tuple(delivery_ids)) & (inbox.c.state == "waiting")
     done = {"state": "done", "settled_at": now, "error": "", "payload": "{}"}
-    return db.execute(inbox.update().where(mine).values(**done)).rowcount if delivery_ids else 0
+    return db.execute(inbox.update().where(condition).values(**done)).rowcount if delivery_ids else 0
 
 
 def is_known(db: Connection, delivery_id: DeliveryId) -> bool:

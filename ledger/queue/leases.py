@@ -36,18 +36,20 @@ def take(db: Connection, name: str, holder: str, *, ttl_s: float) -> Lease | Non
 
     A holder that takes its own again gets a new generation too: its writes from before the restart are stale.
     """
-    held, now = find(db, Lease, leases, name=name), database_now(db)
-    if held is not None and held.holder not in ("", holder) and held.until > now:
+    held_lease, now = find(db, Lease, leases, name=name), database_now(db)
+    if held_lease is not None and held_lease.holder not in ("", holder) and held_lease.until > now:
         return None
-    lease = Lease(name, holder, (held.generation if held else 0) + 1, now + timedelta(seconds=ttl_s))
+    lease = Lease(
+        name, holder, (held_lease.generation if held_lease else 0) + 1, now + timedelta(seconds=ttl_s)
+    )
     keep(db, leases, {"name": name}, {"holder": holder, "generation": lease.generation, "until": lease.until})
     return lease
 
 
 def due(db: Connection, name: str, *, every_s: float) -> bool:
     """Tell whether `name` is due again; of all callers one gets True, and does it now."""
-    held = find(db, Lease, leases, name=name)
-    if held is not None and held.until > database_now(db):
+    lease = find(db, Lease, leases, name=name)
+    if lease is not None and lease.until > database_now(db):
         return False
     take(db, name, name, ttl_s=every_s)
     return True
@@ -108,8 +110,8 @@ def holder(db: Connection, name: str) -> str:
 def lapse(db: Connection, holder: str) -> int:
     """Let the leases of `holder`, who is known to be dead, run out now; return how many."""
     now = database_now(db)
-    mine = (leases.c.holder == holder) & (leases.c.until > now)
-    return int(db.execute(leases.update().where(mine).values(until=now)).rowcount)
+    condition = (leases.c.holder == holder) & (leases.c.until > now)
+    return int(db.execute(leases.update().where(condition).values(until=now)).rowcount)
 
 
 def generation(db: Connection, name: str) -> int:
@@ -119,7 +121,7 @@ def generation(db: Connection, name: str) -> int:
 
 def require(db: Connection, name: str, wanted: int) -> None:
     """Raise StaleClaimError unless `name` is held in the generation `wanted`."""
-    held = find(db, Lease, leases, name=name)
-    current = held.generation if held is not None and held.holder else 0
+    lease = find(db, Lease, leases, name=name)
+    current = lease.generation if lease is not None and lease.holder else 0
     if current != wanted:
         raise StaleClaimError(name, wanted, current)

@@ -248,8 +248,8 @@ def release_entries(db: Connection, holder: str, wait_s: float) -> int:
     """
     due_at = database_now(db) + timedelta(seconds=wait_s)
     longer = outbox.c.due_at > due_at
-    mine = (outbox.c.state == "claimed") & (outbox.c.holder == holder) & longer
-    return int(db.execute(outbox.update().where(mine).values(due_at=due_at)).rowcount)
+    condition = (outbox.c.state == "claimed") & (outbox.c.holder == holder) & longer
+    return int(db.execute(outbox.update().where(condition).values(due_at=due_at)).rowcount)
 
 
 def next_due_s(engine: Engine, lane: str) -> float | None:

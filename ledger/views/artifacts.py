@@ -74,9 +74,9 @@ fold.on(ArtifactKept)(recorder(artifacts))
 
 
 @fold.on(ArtifactDropped)
-def _fold_artifact_dropped(db: Connection, it: Recorded, event: ArtifactDropped) -> None:
-    mine = (artifacts.c.run_id == event.run_id) & (artifacts.c.digest == event.digest)
-    db.execute(artifacts.update().where(mine, _KEPT).values(dropped=event.reason))
-    named = select(func.count()).where(mine, artifacts.c.name == event.name)
+def _fold_artifact_dropped(db: Connection, recorded: Recorded, event: ArtifactDropped) -> None:
+    condition = (artifacts.c.run_id == event.run_id) & (artifacts.c.digest == event.digest)
+    db.execute(artifacts.update().where(condition, _KEPT).values(dropped=event.reason))
+    named = select(func.count()).where(condition, artifacts.c.name == event.name)
     if not db.scalar(named):  # it was never kept: its row shows people why
-        record(db, artifacts, it, dropped=event.reason)
+        record(db, artifacts, recorded, dropped=event.reason)

@@ -33,14 +33,14 @@ def last(db: Connection, repository: str) -> datetime | None:
 
 
 @fold.on(PullChanged)
-def _fold_pull_changed(db: Connection, it: Recorded, event: PullChanged) -> None:
+def _fold_pull_changed(db: Connection, recorded: Recorded, event: PullChanged) -> None:
     card = cards.get(db, event.card_id)
     if event.state == "merged" and card is not None and card.pull_repository is not None:
-        keep(db, base_moves, {"repository": card.pull_repository}, {"at": it.at})
+        keep(db, base_moves, {"repository": card.pull_repository}, {"at": recorded.at})
 
 
 @fold.on(RepositoryMoved)
-def _fold_repository_moved(db: Connection, _it: Recorded, event: RepositoryMoved) -> None:
+def _fold_repository_moved(db: Connection, _recorded: Recorded, event: RepositoryMoved) -> None:
     merges = [at for name in (event.before, event.after) if (at := last(db, name)) is not None]
     drop(db, base_moves, repository=event.before)
     if merges:

@@ -118,9 +118,9 @@ def find_lost_status(db: Connection, board_id: BoardId) -> str | None:
 
 
 @fold.on(BoardSeen)
-def _fold_board_seen(db: Connection, it: Recorded, event: BoardSeen) -> None:
+def _fold_board_seen(db: Connection, recorded: Recorded, event: BoardSeen) -> None:
     if not change(db, boards, {"board_id": event.board_id}, **fields_for(boards, event)):
-        record(db, boards, it, since=it.at)
+        record(db, boards, recorded, since=recorded.at)
     there = tuple(column.name for column in event.columns)
     drop(db, former, board_id=event.board_id, name=there)
 
@@ -141,7 +141,7 @@ fold.on(BoardRemoved)(setter(boards, lambda _: {"served": False, "removed": True
 
 
 @fold.on(ColumnsChanged)
-def _fold_columns_changed(db: Connection, _it: Recorded, event: ColumnsChanged) -> None:
+def _fold_columns_changed(db: Connection, _recorded: Recorded, event: ColumnsChanged) -> None:
     now = {column.before: column.after for column in event.renamed} | dict.fromkeys(event.removed, "")
     for name, became in former_columns(db, event.board_id).items():  # of one that was renamed twice
         if became in now:
@@ -151,10 +151,10 @@ def _fold_columns_changed(db: Connection, _it: Recorded, event: ColumnsChanged) 
 
 
 @fold.on(StatusLost)
-def _fold_status_lost(db: Connection, _it: Recorded, event: StatusLost) -> None:
+def _fold_status_lost(db: Connection, _recorded: Recorded, event: StatusLost) -> None:
     keep(db, former, {"board_id": event.board_id, "name": STATUS}, {"became": event.renamed})
 
 
 @fold.on(StatusFound)
-def _fold_status_found(db: Connection, _it: Recorded, event: StatusFound) -> None:
+def _fold_status_found(db: Connection, _recorded: Recorded, event: StatusFound) -> None:
     drop(db, former, board_id=event.board_id, name=STATUS)

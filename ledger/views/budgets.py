@@ -86,12 +86,12 @@ def _select_reserved(board_id: Any) -> Select[Any]:
 
 
 @fold.on(RunQueued)
-def _fold_run_queued(db: Connection, it: Recorded, event: RunQueued) -> None:
+def _fold_run_queued(db: Connection, recorded: Recorded, event: RunQueued) -> None:
     if get(db, event.run_id) is not None:
         return  # never appended: the check of the runs refuses it
     board_id = value(db, cards.c.board_id, card_id=event.card_id)
     base_usd = 0.0 if event.kind == CHECK else _base_usd(event.settings)  # no model, no dollars
-    record(db, budgets, it, board_id=board_id or "", base_usd=base_usd, budget_usd=base_usd)
+    record(db, budgets, recorded, board_id=board_id or "", base_usd=base_usd, budget_usd=base_usd)
 
 
 def _base_usd(settings: str) -> float:
@@ -110,18 +110,18 @@ fold.on(BudgetReserved)(
 
 
 @fold.on(BudgetRaised)
-def _fold_budget_raised(db: Connection, _it: Recorded, event: BudgetRaised) -> None:
+def _fold_budget_raised(db: Connection, _recorded: Recorded, event: BudgetRaised) -> None:
     add(db, budgets, {"run_id": event.run_id}, budget_usd=event.usd)
 
 
 @fold.on(QuestionAsked)
-def _fold_question_asked(db: Connection, _it: Recorded, event: QuestionAsked) -> None:
+def _fold_question_asked(db: Connection, _recorded: Recorded, event: QuestionAsked) -> None:
     if limit_extended_by(event, Code.GO_ON) is Subject.BUDGET:
         _set(db, event, question_id=event.question_id)
 
 
 @fold.on(QuestionAnswered)
-def _fold_question_answered(db: Connection, _it: Recorded, event: QuestionAnswered) -> None:
+def _fold_question_answered(db: Connection, _recorded: Recorded, event: QuestionAnswered) -> None:
     row, question = get(db, event.run_id), questions.get(db, event.question_id)
     if row is None or question is None or row.question_id != event.question_id:
         return
@@ -129,7 +129,7 @@ def _fold_question_answered(db: Connection, _it: Recorded, event: QuestionAnswer
     _set(db, event, question_id="", budget_usd=row.budget_usd + (row.base_usd if more else 0.0))
 
 
-def _release(db: Connection, _it: Recorded, event: RunEvent) -> None:
+def _release(db: Connection, _recorded: Recorded, event: RunEvent) -> None:
     _set(db, event, open_usd=0.0)
 
 
@@ -138,9 +138,9 @@ for _kind in (RunParked, RunRequeued, RunEnded):
 
 
 @fold.on(RunStepped)
-def _fold_run_stepped(db: Connection, it: Recorded, event: RunStepped) -> None:
+def _fold_run_stepped(db: Connection, recorded: Recorded, event: RunStepped) -> None:
     if event.after is RunState.AWAITING_APPROVAL:
-        _release(db, it, event)
+        _release(db, recorded, event)
 
 
 def _set(db: Connection, event: RunEvent, **values: object) -> None:

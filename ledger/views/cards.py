@@ -127,43 +127,43 @@ def of_head(db: Connection, repository: str, head: str) -> tuple[CardRow, ...]:
 
 
 @fold.on(CardSeen)
-def _fold_card_seen(db: Connection, it: Recorded, event: CardSeen) -> None:
+def _fold_card_seen(db: Connection, recorded: Recorded, event: CardSeen) -> None:
     described = fields_for(cards, event) | {
-        "moved_at": it.at,
-        "state_at": it.at,
+        "moved_at": recorded.at,
+        "state_at": recorded.at,
         "archived": False,
         "mover": event.by,
         "mover_role": event.role,
         "own_move": event.own,
     }
     if not change(db, cards, {"card_id": event.card_id}, **described):
-        fresh = {"rank": UNRANKED, "reason": Reason.OTHER, "verdict": "none", "created_at": it.at}
+        fresh = {"rank": UNRANKED, "reason": Reason.OTHER, "verdict": "none", "created_at": recorded.at}
         insert(db, cards, {**described, **fresh})
 
 
 @fold.on(CardDescribed)
-def _fold_card_described(db: Connection, _it: Recorded, event: CardDescribed) -> None:
+def _fold_card_described(db: Connection, _recorded: Recorded, event: CardDescribed) -> None:
     _set(db, event, title=event.title, body=event.body, labels=event.labels, expanded=event.expanded)
-    known = get(db, event.card_id)
-    if known is not None and known.barred:
-        _set(db, event, barred=tuple(label for label in known.barred if label in event.labels))
+    card = get(db, event.card_id)
+    if card is not None and card.barred:
+        _set(db, event, barred=tuple(label for label in card.barred if label in event.labels))
 
 
 @fold.on(CardAssigned)
-def _fold_card_assigned(db: Connection, _it: Recorded, event: CardAssigned) -> None:
+def _fold_card_assigned(db: Connection, _recorded: Recorded, event: CardAssigned) -> None:
     _set(db, event, assignees=event.assignees)
 
 
 @fold.on(LabelJudged)
-def _fold_label_judged(db: Connection, _it: Recorded, event: LabelJudged) -> None:
-    known = get(db, event.card_id)
-    if known is not None:
-        others = set(known.barred) - {event.label}
+def _fold_label_judged(db: Connection, _recorded: Recorded, event: LabelJudged) -> None:
+    card = get(db, event.card_id)
+    if card is not None:
+        others = set(card.barred) - {event.label}
         _set(db, event, barred=tuple(sorted(others if event.counts else {*others, event.label})))
 
 
 @fold.on(CardConverted)
-def _fold_card_converted(db: Connection, _it: Recorded, event: CardConverted) -> None:
+def _fold_card_converted(db: Connection, _recorded: Recorded, event: CardConverted) -> None:
     _set(db, event, content_id=event.content_id, repository=event.repository, number=event.number)
     if event.before:
         there = {"card_id": event.card_id, "pull_repository": event.before}
@@ -171,14 +171,14 @@ def _fold_card_converted(db: Connection, _it: Recorded, event: CardConverted) ->
 
 
 @fold.on(CardReplaced)
-def _fold_card_replaced(db: Connection, _it: Recorded, event: CardReplaced) -> None:
+def _fold_card_replaced(db: Connection, _recorded: Recorded, event: CardReplaced) -> None:
     issue = {"content_id": event.content_id, "repository": event.repository, "number": event.number}
     rename_key(db, cards, "card_id", event.draft, event.card_id)
     _set(db, event, **issue)
 
 
 @fold.on(RepositoryMoved)
-def _fold_repository_moved(db: Connection, _it: Recorded, event: RepositoryMoved) -> None:
+def _fold_repository_moved(db: Connection, _recorded: Recorded, event: RepositoryMoved) -> None:
     for name in ("repository", "pull_repository"):
         change(db, cards, {"board_id": event.board_id, name: event.before}, **{name: event.after})
 
@@ -194,27 +194,27 @@ fold.on(IssueReopened)(setter(cards, lambda _: {"closed": "", "given_up": False}
 
 
 @fold.on(CardMoved)
-def _fold_card_moved(db: Connection, it: Recorded, event: CardMoved) -> None:
+def _fold_card_moved(db: Connection, recorded: Recorded, event: CardMoved) -> None:
     add(db, cards, {"card_id": event.card_id}, put_back=int(event.by_cardinal))
     mover = {"mover": event.by, "mover_role": event.role, "own_move": event.by_cardinal}
-    _set(db, event, column=event.after, rank=UNRANKED, moved_at=it.at, **mover)
+    _set(db, event, column=event.after, rank=UNRANKED, moved_at=recorded.at, **mover)
 
 
 @fold.on(ColumnsChanged)
-def _fold_columns_changed(db: Connection, _it: Recorded, event: ColumnsChanged) -> None:
+def _fold_columns_changed(db: Connection, _recorded: Recorded, event: ColumnsChanged) -> None:
     renamed = {column.before: column.after for column in event.renamed}
     for column, gone in ((cards.c.column, None), (cards.c.held_back, "")):
         now: dict[str, str | None] = {**renamed, **dict.fromkeys(event.removed, gone)}
-        mine = (cards.c.board_id == event.board_id) & column.in_(tuple(now))
+        condition = (cards.c.board_id == event.board_id) & column.in_(tuple(now))
         if now:
-            db.execute(cards.update().where(mine).values({column: rename_values(column, now)}))
+            db.execute(cards.update().where(condition).values({column: rename_values(column, now)}))
 
 
 _RANK = Statement(cards.update().where(cards.c.card_id == bindparam("of")).values(rank=bindparam("place")))
 
 
 @fold.on(ColumnRanked)
-def _fold_column_ranked(db: Connection, _it: Recorded, event: ColumnRanked) -> None:
+def _fold_column_ranked(db: Connection, _recorded: Recorded, event: ColumnRanked) -> None:
     if event.order:
         _RANK.run_all(db, [{"of": card_id, "place": place} for place, card_id in enumerate(event.order)])
 
@@ -230,8 +230,8 @@ fold.on(CardRestored)(setter(cards, lambda e: {**_mover(e), "archived": False}, 
 
 
 @fold.on(CardStateChanged)
-def _fold_card_state_changed(db: Connection, it: Recorded, event: CardStateChanged) -> None:
-    _set(db, event, state=event.after, because=event.because, reason=event.reason, state_at=it.at)
+def _fold_card_state_changed(db: Connection, recorded: Recorded, event: CardStateChanged) -> None:
+    _set(db, event, state=event.after, because=event.because, reason=event.reason, state_at=recorded.at)
 
 
 fold.on(CardExplained)(setter(cards, lambda e: {"because": e.because, "reason": e.reason}, "card_id"))
@@ -239,13 +239,13 @@ fold.on(CardHeldBack)(setter(cards, lambda e: {"held_back": e.wanted}, "card_id"
 
 
 @fold.on(PersonSaid)
-def _fold_person_said(db: Connection, _it: Recorded, event: PersonSaid) -> None:
+def _fold_person_said(db: Connection, _recorded: Recorded, event: PersonSaid) -> None:
     if event.trusted and not event.command:
         _count_comment(db, event)
 
 
 @fold.on(CommentReleased)
-def _fold_comment_released(db: Connection, _it: Recorded, event: CommentReleased) -> None:
+def _fold_comment_released(db: Connection, _recorded: Recorded, event: CommentReleased) -> None:
     _count_comment(db, event)
 
 
@@ -261,7 +261,7 @@ def _count(of: Any, said: Any) -> Update:
 
 
 @fold.on(AssistantReplied)
-def _fold_assistant_replied(db: Connection, _it: Recorded, event: AssistantReplied) -> None:
+def _fold_assistant_replied(db: Connection, _recorded: Recorded, event: AssistantReplied) -> None:
     given = {"brief": event.brief} if event.brief else {}
     last_said = value(db, cards.c.last_said, card_id=event.card_id) or 0
     waits = not event.brief and last_said <= event.answers
@@ -269,7 +269,7 @@ def _fold_assistant_replied(db: Connection, _it: Recorded, event: AssistantRepli
 
 
 @fold.on(RunQueued)
-def _fold_run_queued(db: Connection, _it: Recorded, event: RunQueued) -> None:
+def _fold_run_queued(db: Connection, _recorded: Recorded, event: RunQueued) -> None:
     if event.kind == CHECK:
         return
     now = {"run_id": event.run_id, "attempts": event.attempt, "branch": event.branch, "put_back": 0}
@@ -277,27 +277,27 @@ def _fold_run_queued(db: Connection, _it: Recorded, event: RunQueued) -> None:
 
 
 @fold.on(PullOpened)
-def _fold_pull_opened(db: Connection, _it: Recorded, event: PullOpened) -> None:
+def _fold_pull_opened(db: Connection, _recorded: Recorded, event: PullOpened) -> None:
     pull = {"pull_repository": event.repository, "pull_number": event.number, "pull_node_id": event.node_id}
     shape = {"pull_state": "open", "pull_draft": event.draft, "pull_head": event.head}
     _set(db, event, **pull, **shape, branch=event.branch)
 
 
 @fold.on(PullChanged)
-def _fold_pull_changed(db: Connection, _it: Recorded, event: PullChanged) -> None:
+def _fold_pull_changed(db: Connection, _recorded: Recorded, event: PullChanged) -> None:
     shape = {"pull_state": event.state, "pull_draft": event.draft, "pull_head": event.head}
     change(db, cards, {"card_id": event.card_id, "pull_number": event.number}, **shape)
 
 
 @fold.on(BranchPushed)
-def _fold_branch_pushed(db: Connection, _it: Recorded, event: BranchPushed) -> None:
+def _fold_branch_pushed(db: Connection, _recorded: Recorded, event: BranchPushed) -> None:
     mine = {"run_id": event.run_id, "pull_state": "open", "branch": event.branch}
     change(db, cards, mine, pull_head=event.head)
     change(db, cards, {"run_id": event.run_id}, early_start=event.start)
 
 
 @fold.on(BranchRebased)
-def _fold_branch_rebased(db: Connection, _it: Recorded, event: BranchRebased) -> None:
+def _fold_branch_rebased(db: Connection, _recorded: Recorded, event: BranchRebased) -> None:
     mine = {"card_id": event.card_id, "pull_state": "open", "branch": event.branch}
     change(db, cards, {**mine, "pull_head": event.before}, pull_head=event.after)
 

@@ -40,13 +40,13 @@ def of_card(db: Connection, card_id: CardId) -> ChangedFilesRow | None:
 
 
 @fold.on(BranchExported)
-def _fold_branch_exported(db: Connection, _it: Recorded, event: BranchExported) -> None:
+def _fold_branch_exported(db: Connection, _recorded: Recorded, event: BranchExported) -> None:
     if event.files:
         _keep(db, event.run_id, event.files)
 
 
 @fold.on(SnapshotTaken)
-def _fold_snapshot_taken(db: Connection, _it: Recorded, event: SnapshotTaken) -> None:
+def _fold_snapshot_taken(db: Connection, _recorded: Recorded, event: SnapshotTaken) -> None:
     if event.files:  # those of one stage: the earlier ones and the branch have theirs
         _keep(db, event.run_id, event.files, add=True)
 
@@ -58,8 +58,8 @@ def _keep(db: Connection, run_id: RunId, files: tuple[str, ...], *, add: bool = 
     run = runs.get(db, run_id)
     if run is None:
         return
-    known = of_card(db, run.card_id) if add else None
-    if known is not None and known.repository == run.repository:
-        files = tuple(dict.fromkeys((*known.files, *files)))
+    known_changed_files = of_card(db, run.card_id) if add else None
+    if known_changed_files is not None and known_changed_files.repository == run.repository:
+        files = tuple(dict.fromkeys((*known_changed_files.files, *files)))
     row = {"run_id": run_id, "repository": run.repository, "files": files}
     keep(db, changed_files, {"card_id": run.card_id}, row)

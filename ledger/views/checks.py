@@ -181,5 +181,7 @@ fold.on(ValidationWaived)(recorder(waivers))
 
 
 @fold.on(ValidationEnded)
-def _fold_validation_ended(db: Connection, it: Recorded, event: ValidationEnded) -> None:
-    record(db, tiers, it, clean=event.clean or event.tier == "full")  # the full tier never runs elsewhere
+def _fold_validation_ended(db: Connection, recorded: Recorded, event: ValidationEnded) -> None:
+    record(
+        db, tiers, recorded, clean=event.clean or event.tier == "full"
+    )  # the full tier never runs elsewhere

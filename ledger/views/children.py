@@ -15,7 +15,7 @@ from ledger.fold import Fold
 from ledger.ids import CardId, RunId
 from ledger.rows.cards import CardRow
 from ledger.views.cards import get as get_card
-from ledger.views.links import issue_place
+from ledger.views.links import issue_ref_of
 from ledger.views.runs import runs
 
 MAX_DEPTH = 20  # no policy allows as many
@@ -69,32 +69,32 @@ def depth_of(db: Connection, card: CardRow) -> int:
 
 
 @fold.on(CardProposed)
-def _fold_card_proposed(db: Connection, _it: Recorded, event: CardProposed) -> None:
+def _fold_card_proposed(db: Connection, _recorded: Recorded, event: CardProposed) -> None:
     if not event.repository:  # else people are asked first
         _keep(db, event, title=event.title, repository="", number=0, state="wanted")
 
 
 @fold.on(CardMade)
-def _fold_card_made(db: Connection, _it: Recorded, event: CardMade) -> None:
+def _fold_card_made(db: Connection, _recorded: Recorded, event: CardMade) -> None:
     _keep(db, event, title=event.title, repository=event.repository, number=event.number, state="made")
 
 
 @fold.on(EntryGivenUp)
-def _fold_entry_given_up(db: Connection, _it: Recorded, event: EntryGivenUp) -> None:
+def _fold_entry_given_up(db: Connection, _recorded: Recorded, event: EntryGivenUp) -> None:
     run_id, _, proposal = event.key.removeprefix("card:").partition(":")
     if event.act == "create_card" and proposal.isdecimal():
         change(db, children, {"run_id": run_id, "proposal": int(proposal[:9])}, state="given_up")
 
 
 @fold.on(CardConverted)
-def _fold_card_converted(db: Connection, _it: Recorded, event: CardConverted) -> None:
-    place = issue_place(event.place_before)
-    if place is not None:
+def _fold_card_converted(db: Connection, _recorded: Recorded, event: CardConverted) -> None:
+    issue_ref = issue_ref_of(event.place_before)
+    if issue_ref is not None:
         now = {"repository": event.repository, "number": event.number}
-        change(db, children, {"repository": place[0], "number": place[1]}, **now)
+        change(db, children, {"repository": issue_ref[0], "number": issue_ref[1]}, **now)
 
 
-fold.on(RepositoryMoved)(setter(children, lambda e: {"repository": e.after}, repository="before"))
+fold.on(RepositoryMoved)(setter(children, lambda event: {"repository": event.after}, repository="before"))
 
 
 def _keep(db: Connection, event: CardProposed | CardMade, **values: object) -> None:

@@ -65,43 +65,45 @@ def list_awaited_checks(db: Connection) -> tuple[CiRow, ...]:
 
 
 @fold.on(PullOpened)
-def _fold_pull_opened(db: Connection, it: Recorded, event: PullOpened) -> None:
-    _await_checks_of(db, it, event.card_id, event.head)
+def _fold_pull_opened(db: Connection, recorded: Recorded, event: PullOpened) -> None:
+    _await_checks_of(db, recorded, event.card_id, event.head)
 
 
 @fold.on(BranchPushed)
-def _fold_branch_pushed(db: Connection, it: Recorded, event: BranchPushed) -> None:
+def _fold_branch_pushed(db: Connection, recorded: Recorded, event: BranchPushed) -> None:
     mine = {"run_id": event.run_id, "pull_state": "open", "branch": event.branch}
     card_id = value(db, cards.c.card_id, **mine)
     if card_id is not None:
-        _await_checks_of(db, it, CardId(card_id), event.head)
+        _await_checks_of(db, recorded, CardId(card_id), event.head)
 
 
 @fold.on(PullChanged)
-def _fold_pull_changed(db: Connection, it: Recorded, event: PullChanged) -> None:
-    known = of_card(db, event.card_id)
+def _fold_pull_changed(db: Connection, recorded: Recorded, event: PullChanged) -> None:
+    known_ci = of_card(db, event.card_id)
     if event.state != "open":
         change(db, ci, {"card_id": event.card_id}, settled=True)
-    elif known is not None and known.head != event.head:
-        _await_checks_of(db, it, event.card_id, event.head)
+    elif known_ci is not None and known_ci.head != event.head:
+        _await_checks_of(db, recorded, event.card_id, event.head)
 
 
-def _await_checks_of(db: Connection, it: Recorded, card_id: CardId, head: str) -> None:
+def _await_checks_of(db: Connection, recorded: Recorded, card_id: CardId, head: str) -> None:
     """Await the checks of a new commit: their deliveries may be lost or early."""
-    keep(db, ci, {"card_id": card_id}, {"head": head, "since": it.at, "settled": False, "pending": ()})
+    keep(db, ci, {"card_id": card_id}, {"head": head, "since": recorded.at, "settled": False, "pending": ()})
 
 
 @fold.on(ChecksAwaited)
-def _fold_checks_awaited(db: Connection, it: Recorded, event: ChecksAwaited) -> None:
-    known = of_card(db, event.card_id)
-    since = known.since if known and known.head == event.head and not known.settled else it.at
+def _fold_checks_awaited(db: Connection, recorded: Recorded, event: ChecksAwaited) -> None:
+    known_ci = of_card(db, event.card_id)
+    since = (
+        known_ci.since if known_ci and known_ci.head == event.head and not known_ci.settled else recorded.at
+    )
     now = {"head": event.head, "since": since, "settled": False, "pending": event.pending}
     keep(db, ci, {"card_id": event.card_id}, now)
 
 
 @fold.on(ChecksSettled)
-def _fold_checks_settled(db: Connection, it: Recorded, event: ChecksSettled) -> None:
-    now = {"head": event.head, "since": it.at, "settled": True, "pending": event.pending}
+def _fold_checks_settled(db: Connection, recorded: Recorded, event: ChecksSettled) -> None:
+    now = {"head": event.head, "since": recorded.at, "settled": True, "pending": event.pending}
     keep(db, ci, {"card_id": event.card_id}, now)
     drop(db, failures, card_id=event.card_id)
     for failure in event.failures:
@@ -111,11 +113,11 @@ def _fold_checks_settled(db: Connection, it: Recorded, event: ChecksSettled) -> 
 
 
 @fold.on(RunQueued)
-def _fold_run_queued(db: Connection, _it: Recorded, event: RunQueued) -> None:
+def _fold_run_queued(db: Connection, _recorded: Recorded, event: RunQueued) -> None:
     if event.kind == "repair":
-        known = of_card(db, event.card_id)
-        if known is not None:
-            now = {"repaired": known.head, "repairs": known.repairs + 1}
+        known_ci = of_card(db, event.card_id)
+        if known_ci is not None:
+            now = {"repaired": known_ci.head, "repairs": known_ci.repairs + 1}
             change(db, ci, {"card_id": event.card_id}, **now)
     elif event.kind != CHECK:
         change(db, ci, {"card_id": event.card_id}, repairs=0)

@@ -39,5 +39,5 @@ def count_failures(db: Connection) -> int:
 
 
 @fold.on(DecisionFailed)
-def _fold_decision_failed(db: Connection, it: Recorded, event: DecisionFailed) -> None:
-    record(db, failures, it, failed=event.seq)
+def _fold_decision_failed(db: Connection, recorded: Recorded, event: DecisionFailed) -> None:
+    record(db, failures, recorded, failed=event.seq)

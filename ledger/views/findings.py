@@ -56,9 +56,9 @@ def _read(row: FindingsRow) -> FindingsReported:
 
 
 @fold.on(FindingsReported)
-def _fold_findings_reported(db: Connection, _it: Recorded, event: FindingsReported) -> None:
+def _fold_findings_reported(db: Connection, _recorded: Recorded, event: FindingsReported) -> None:
     keep(db, findings, {"run_id": event.run_id}, {"body": codec.encode(event)[1]})
 
 
 fold.on(FollowUpMade)(recorder(follow_ups))
-fold.on(RepositoryMoved)(setter(follow_ups, lambda e: {"repository": e.after}, repository="before"))
+fold.on(RepositoryMoved)(setter(follow_ups, lambda event: {"repository": event.after}, repository="before"))

@@ -32,5 +32,5 @@ def newest(db: Connection, board_id: BoardId) -> FullDiskRow | None:
 
 
 @fold.on(DiskWasFull)
-def _fold_disk_was_full(db: Connection, it: Recorded, _event: DiskWasFull) -> None:
-    record(db, full_disks, it, until=it.at)
+def _fold_disk_was_full(db: Connection, recorded: Recorded, _event: DiskWasFull) -> None:
+    record(db, full_disks, recorded, until=recorded.at)

@@ -35,14 +35,14 @@ def of_card(db: Connection, card_id: CardId, *, exact: bool) -> tuple[str, ...]:
 
 
 @fold.on(ToolAllowed)
-def _fold_tool_allowed(db: Connection, _it: Recorded, event: ToolAllowed) -> None:
+def _fold_tool_allowed(db: Connection, _recorded: Recorded, event: ToolAllowed) -> None:
     card_id = value(db, runs.c.card_id, run_id=event.run_id)
     if card_id is not None:
         _grant(db, card_id, event.pattern, event.by, exact=True)
 
 
 @fold.on(CardToolAllowed)
-def _fold_card_tool_allowed(db: Connection, _it: Recorded, event: CardToolAllowed) -> None:
+def _fold_card_tool_allowed(db: Connection, _recorded: Recorded, event: CardToolAllowed) -> None:
     _grant(db, event.card_id, event.pattern, event.by, exact=False)
 
 

@@ -53,51 +53,51 @@ def _due(now: Any) -> Select[Any]:
 
 def count_failed_cards(db: Connection, board_id: BoardId, cause: str, since: datetime) -> int:
     """Return how many cards of the board failed for the cause after `since`, without a success between."""
-    mine = (causes.c.board_id == board_id) & (causes.c.cause == cause) & (causes.c.at > since)
-    return db.scalar(select(func.count(causes.c.card_id.distinct())).where(mine)) or 0
+    condition = (causes.c.board_id == board_id) & (causes.c.cause == cause) & (causes.c.at > since)
+    return db.scalar(select(func.count(causes.c.card_id.distinct())).where(condition)) or 0
 
 
 @fold.on(RunEnded)
-def _fold_run_ended(db: Connection, it: Recorded, event: RunEnded) -> None:
+def _fold_run_ended(db: Connection, recorded: Recorded, event: RunEnded) -> None:
     run = known_runs.get(db, event.run_id)
     if run is None or run.kind == CHECK:  # without a model it proves nothing of what halted the board
         return
     if event.ending is Ending.SUCCEEDED:
         drop(db, causes, board_id=run.board_id)
     if event.cause:
-        failed = {"board_id": run.board_id, "card_id": run.card_id, "cause": event.cause, "at": it.at}
+        failed = {"board_id": run.board_id, "card_id": run.card_id, "cause": event.cause, "at": recorded.at}
         keep(db, causes, {"run_id": event.run_id}, failed)
 
 
 @fold.on(RunClaimed)
-def _fold_run_claimed(db: Connection, _it: Recorded, event: RunClaimed) -> None:
+def _fold_run_claimed(db: Connection, _recorded: Recorded, event: RunClaimed) -> None:
     run = known_runs.get(db, event.run_id)
     if run is not None and run.kind != CHECK:
         change(db, halts, {"board_id": run.board_id, "probing": True, "probe": ""}, probe=event.run_id)
 
 
 @fold.on(RunRequeued)
-def _fold_run_requeued(db: Connection, _it: Recorded, event: RunRequeued) -> None:
+def _fold_run_requeued(db: Connection, _recorded: Recorded, event: RunRequeued) -> None:
     change(db, halts, {"probe": event.run_id}, probe="")
 
 
 @fold.on(RunParked)
-def _fold_run_parked(db: Connection, _it: Recorded, event: RunParked) -> None:
+def _fold_run_parked(db: Connection, _recorded: Recorded, event: RunParked) -> None:
     if event.why == "pause":  # it may stay so for days: the next run tries in its place
         change(db, halts, {"probe": event.run_id}, probe="")
 
 
 @fold.on(BoardHalted)
-def _fold_board_halted(db: Connection, it: Recorded, event: BoardHalted) -> None:
+def _fold_board_halted(db: Connection, recorded: Recorded, event: BoardHalted) -> None:
     before = of_board(db, event.board_id)  # after a run that tried in vain it is the same halt
-    record(db, halts, it, at=before.at if before and before.cause == event.cause else it.at)
+    record(db, halts, recorded, at=before.at if before and before.cause == event.cause else recorded.at)
 
 
 fold.on(BoardProbed)(setter(halts, lambda _: {"probing": True, "probe": ""}, "board_id", "cause"))
 
 
 @fold.on(HaltLifted)
-def _fold_halt_lifted(db: Connection, _it: Recorded, event: HaltLifted) -> None:
+def _fold_halt_lifted(db: Connection, _recorded: Recorded, event: HaltLifted) -> None:
     drop(db, halts, board_id=event.board_id)
     if event.by == BY_ITSELF:  # a person's word is no proof: the next failure halts the board at once
         drop(db, causes, board_id=event.board_id)

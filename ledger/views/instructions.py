@@ -73,16 +73,16 @@ fold.on(AgentPinned)(recorder(agent_pins))
 
 
 @fold.on(InstructionsStacked)
-def _fold_instructions_stacked(db: Connection, _it: Recorded, event: InstructionsStacked) -> None:
+def _fold_instructions_stacked(db: Connection, _recorded: Recorded, event: InstructionsStacked) -> None:
     _replace(db, layers, event, event.layers)
 
 
 @fold.on(SkillsChosen)
-def _fold_skills_chosen(db: Connection, _it: Recorded, event: SkillsChosen) -> None:
+def _fold_skills_chosen(db: Connection, _recorded: Recorded, event: SkillsChosen) -> None:
     _replace(db, skills, event, event.considered)
 
 
 def _replace(db: Connection, table: Table, event: RunEvent, parts: Iterable[object]) -> None:
     drop(db, table, run_id=event.run_id)
-    for place, part in enumerate(parts, start=1):
-        insert(db, table, {"run_id": event.run_id, "place": place, **fields_for(table, part)})
+    for position, part in enumerate(parts, start=1):
+        insert(db, table, {"run_id": event.run_id, "place": position, **fields_for(table, part)})

@@ -37,8 +37,8 @@ def of_card(db: Connection, card_id: CardId) -> JobRow | None:
 
 def count_since(db: Connection, user_id: int, since: datetime) -> int:
     """Return the count of an account's requests since then."""
-    mine = (jobs.c.user_id == user_id) & (jobs.c.at > since)
-    return db.scalar(select(func.count()).select_from(jobs).where(mine)) or 0
+    condition = (jobs.c.user_id == user_id) & (jobs.c.at > since)
+    return db.scalar(select(func.count()).select_from(jobs).where(condition)) or 0
 
 
 def list_requested_since(db: Connection, user_id: int, since: datetime) -> tuple[JobRow, ...]:
@@ -46,20 +46,20 @@ def list_requested_since(db: Connection, user_id: int, since: datetime) -> tuple
 
 
 @fold.on(JobRequested)
-def _fold_job_requested(db: Connection, it: Recorded, event: JobRequested) -> None:
+def _fold_job_requested(db: Connection, recorded: Recorded, event: JobRequested) -> None:
     named = ("board_id", "repository", "column", "skills", "by", "user_id", "budget_usd")
-    keep(db, jobs, {"key": event.key}, {"at": it.at, **{name: getattr(event, name) for name in named}})
+    keep(db, jobs, {"key": event.key}, {"at": recorded.at, **{name: getattr(event, name) for name in named}})
 
 
 @fold.on(JobMade)
-def _fold_job_made(db: Connection, _it: Recorded, event: JobMade) -> None:
+def _fold_job_made(db: Connection, _recorded: Recorded, event: JobMade) -> None:
     change(db, jobs, {"key": event.key}, number=event.number, card_id=event.card_id)
 
 
 @fold.on(EntryGivenUp)
-def _fold_entry_given_up(db: Connection, _it: Recorded, event: EntryGivenUp) -> None:
+def _fold_entry_given_up(db: Connection, _recorded: Recorded, event: EntryGivenUp) -> None:
     if event.act == ACT:
         change(db, jobs, {"key": event.key.removeprefix(request_key(""))}, problem=event.because)
 
 
-fold.on(RepositoryMoved)(setter(jobs, lambda e: {"repository": e.after}, repository="before"))
+fold.on(RepositoryMoved)(setter(jobs, lambda event: {"repository": event.after}, repository="before"))

@@ -53,7 +53,7 @@ MAX_WALKED = 1000  # issues that are looked at for a circle
 SIZES = 1, 10, 100  # of them in one query
 MAX_PARTS = 100  # of one issue, as many as GitHub allows
 MAX_HIDDEN = 50  # blockers out of sight: as many as GitHub allows in all
-Place = tuple[str, int]
+IssueRef = tuple[str, int]
 Step = tuple[str, int, bool]  # `public` at the end, as in LinkRow
 
 
@@ -92,7 +92,7 @@ def parent_of(db: Connection, card_id: CardId) -> ParentRow | None:
     return find(db, ParentRow, parents, card_id=card_id)
 
 
-def issue_place(issue: str) -> Place | None:
+def issue_ref_of(issue: str) -> IssueRef | None:
     """Return the place of owner/repository#number; None for any other text."""
     repository, _, number = issue.rpartition("#")
     return (repository, int(number[:18])) if repository and number.isdecimal() else None
@@ -117,8 +117,8 @@ def parts_to_do(db: Connection, repository: str | None, number: int | None) -> t
 
 def has_parts_to_do(card_id: ColumnElement[str]) -> ColumnElement[bool]:
     whole, part = cards.alias("whole"), cards.alias("part")
-    mine = and_(parents.c.repository == whole.c.repository, parents.c.number == whole.c.number)
-    joined = whole.join(parents, mine).join(part, part.c.card_id == parents.c.card_id)
+    condition = and_(parents.c.repository == whole.c.repository, parents.c.number == whole.c.number)
+    joined = whole.join(parents, condition).join(part, part.c.card_id == parents.c.card_id)
     return exists().select_from(joined).where(whole.c.card_id == card_id, _to_do(part))
 
 
@@ -157,29 +157,29 @@ def circle(db: Connection, card_id: CardId) -> tuple[LinkRow, ...]:
     card = known_cards.get(db, card_id)
     if card is None or card.repository is None or card.number is None:
         return ()
-    home: Place = (card.repository, card.number)
+    home: IssueRef = (card.repository, card.number)
     return tuple(
         LinkRow(card_id, repository, number, "", "open", done=False, public=public)
         for repository, number, public in _walk(db, home, home)
     )
 
 
-def waits_for(db: Connection, place: Place, other: Place) -> bool:
+def waits_for(db: Connection, place: IssueRef, other: IssueRef) -> bool:
     """Tell whether the issue is the other one or waits for it, be it by way of others."""
     return place == other or bool(_walk(db, place, other))
 
 
-def _walk(db: Connection, home: Place, goal: Place) -> tuple[Step, ...]:
+def _walk(db: Connection, home: IssueRef, goal: IssueRef) -> tuple[Step, ...]:
     """Return the way on which the issue `home` waits for `goal`; empty if there is none."""
-    came_from: dict[Place, Place] = {}
-    public: dict[Place, bool] = {}
-    frontier: list[Place] = [home]
+    came_from: dict[IssueRef, IssueRef] = {}
+    public: dict[IssueRef, bool] = {}
+    frontier: list[IssueRef] = [home]
     while frontier and len(came_from) < MAX_WALKED:
-        reached: list[Place] = []
+        reached: list[IssueRef] = []
         for before, after, public[after] in _steps(db, frontier):
             if after == goal:
                 way = (*_way(came_from, home, before), goal)
-                return tuple((*place, public.get(place, False)) for place in way)
+                return tuple((*issue_ref, public.get(issue_ref, False)) for issue_ref in way)
             if after not in came_from:
                 came_from[after] = before
                 reached.append(after)
@@ -187,14 +187,14 @@ def _walk(db: Connection, home: Place, goal: Place) -> tuple[Step, ...]:
     return ()
 
 
-def _way(came_from: dict[Place, Place], home: Place, last: Place) -> tuple[Place, ...]:
+def _way(came_from: dict[IssueRef, IssueRef], home: IssueRef, last: IssueRef) -> tuple[IssueRef, ...]:
     way = [last]
     while way[-1] != home:
         way.append(came_from[way[-1]])
     return tuple(reversed(way))
 
 
-def _steps(db: Connection, frontier: list[Place]) -> Iterable[tuple[Place, Place, bool]]:
+def _steps(db: Connection, frontier: list[IssueRef]) -> Iterable[tuple[IssueRef, IssueRef, bool]]:
     """Yield which issue waits for which, of the issues of the frontier that have a card; is that public?
 
     An issue waits for its blockers, and with a queued run that says so for its sub-issues.
@@ -222,8 +222,8 @@ def _step_queries(count: int) -> tuple[Statement, Statement]:
     of_links = select(*home, links.c.repository, links.c.number, links.c.public)
     of_links = of_links.join(links, links.c.card_id == cards.c.card_id).where(some, _holds())
     part = cards.alias("part")
-    mine = and_(parents.c.repository == cards.c.repository, parents.c.number == cards.c.number)
-    joined = cards.join(runs, runs.c.run_id == cards.c.run_id).join(parents, mine)
+    condition = and_(parents.c.repository == cards.c.repository, parents.c.number == cards.c.number)
+    joined = cards.join(runs, runs.c.run_id == cards.c.run_id).join(parents, condition)
     joined = joined.join(part, part.c.card_id == parents.c.card_id)
     waits = and_(runs.c.state == RunState.QUEUED, waits_by_policy(), _to_do(part))
     of_parts = select(*home, part.c.repository, part.c.number).select_from(joined).where(some, waits)
@@ -238,7 +238,7 @@ def _holds() -> ColumnElement[bool]:
 
 
 @fold.on(LinksSeen)
-def _fold_links_seen(db: Connection, _it: Recorded, event: LinksSeen) -> None:
+def _fold_links_seen(db: Connection, _recorded: Recorded, event: LinksSeen) -> None:
     drop(db, links, card_id=event.card_id)
     rows = {(issue.repository, issue.number): asdict(issue) for issue in event.blocked_by}
     unseen = {"repository": "", "title": "", "state": "open"}
@@ -248,8 +248,8 @@ def _fold_links_seen(db: Connection, _it: Recorded, event: LinksSeen) -> None:
         public = row["repository"] in event.public
         insert(db, links, {"card_id": event.card_id, "done": done, "public": public, **row})
     drop(db, parents, card_id=event.card_id)
-    if (place := issue_place(event.parent)) is not None:
-        above = {"repository": place[0], "number": place[1], "public": place[0] in event.public}
+    if (issue_ref := issue_ref_of(event.parent)) is not None:
+        above = {"repository": issue_ref[0], "number": issue_ref[1], "public": issue_ref[0] in event.public}
         keep(db, parents, {"card_id": event.card_id}, above)
 
 
@@ -259,7 +259,7 @@ def _is_done(db: Connection, repository: str | int, number: str | int) -> bool:
 
 
 @fold.on(CardStateChanged)
-def _fold_card_state_changed(db: Connection, _it: Recorded, event: CardStateChanged) -> None:
+def _fold_card_state_changed(db: Connection, _recorded: Recorded, event: CardStateChanged) -> None:
     if event.after is CardState.DONE:
         _update(db, event.card_id, done=True)
     elif event.before is CardState.DONE and event.after is not CardState.ARCHIVED:
@@ -267,23 +267,23 @@ def _fold_card_state_changed(db: Connection, _it: Recorded, event: CardStateChan
 
 
 @fold.on(IssueClosed)
-def _fold_issue_closed(db: Connection, _it: Recorded, event: IssueClosed) -> None:
+def _fold_issue_closed(db: Connection, _recorded: Recorded, event: IssueClosed) -> None:
     _update(db, event.card_id, state=event.reason or "completed")
 
 
 @fold.on(IssueReopened)
-def _fold_issue_reopened(db: Connection, _it: Recorded, event: IssueReopened) -> None:
+def _fold_issue_reopened(db: Connection, _recorded: Recorded, event: IssueReopened) -> None:
     _update(db, event.card_id, state="open")
 
 
 @fold.on(RepositoryMoved)
-def _fold_repository_moved(db: Connection, _it: Recorded, event: RepositoryMoved) -> None:
+def _fold_repository_moved(db: Connection, _recorded: Recorded, event: RepositoryMoved) -> None:
     _carry(db, {"repository": event.before}, repository=event.after)
 
 
 @fold.on(CardConverted)
-def _fold_card_converted(db: Connection, _it: Recorded, event: CardConverted) -> None:
-    if (was := issue_place(event.place_before)) is not None:
+def _fold_card_converted(db: Connection, _recorded: Recorded, event: CardConverted) -> None:
+    if (was := issue_ref_of(event.place_before)) is not None:
         before = {"repository": was[0], "number": was[1]}
         _carry(db, before, repository=event.repository, number=event.number)
 

@@ -23,5 +23,5 @@ fold.on(AccessLost)(recorder(losses))
 
 
 @fold.on(AccessRegained)
-def _fold_access_regained(db: Connection, _it: Recorded, event: AccessRegained) -> None:
+def _fold_access_regained(db: Connection, _recorded: Recorded, event: AccessRegained) -> None:
     drop(db, losses, board_id=event.board_id, target=event.target)

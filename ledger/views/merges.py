@@ -31,19 +31,19 @@ def get(db: Connection, card_id: CardId) -> MergeRow | None:
 
 
 @fold.on(MergeAwaited)
-def _fold_merge_awaited(db: Connection, it: Recorded, event: MergeAwaited) -> None:
+def _fold_merge_awaited(db: Connection, recorded: Recorded, event: MergeAwaited) -> None:
     if event.how:
-        record(db, merges, it)
+        record(db, merges, recorded)
     else:
         drop(db, merges, card_id=event.card_id)
 
 
 @fold.on(PullChanged)
-def _fold_pull_changed(db: Connection, _it: Recorded, event: PullChanged) -> None:
+def _fold_pull_changed(db: Connection, _recorded: Recorded, event: PullChanged) -> None:
     if event.state != "open":
         drop(db, merges, card_id=event.card_id)
 
 
 @fold.on(PullOpened)
-def _fold_pull_opened(db: Connection, _it: Recorded, event: PullOpened) -> None:
+def _fold_pull_opened(db: Connection, _recorded: Recorded, event: PullOpened) -> None:
     drop(db, merges, card_id=event.card_id)

@@ -73,8 +73,8 @@ def newest(
 
 @cache
 def _newest(places: tuple[str, ...]) -> Statement:
-    mine = (messages.c.card_id == bindparam("card_id")) & or_(*(messages.c.place == it for it in places))
-    query = pick(MessageRow, messages).where(mine, messages.c.changed != DELETED)
+    condition = (messages.c.card_id == bindparam("card_id")) & or_(*(messages.c.place == it for it in places))
+    query = pick(MessageRow, messages).where(condition, messages.c.changed != DELETED)
     return Statement(query.order_by(messages.c.seq.desc()).limit(bindparam("most")))
 
 
@@ -124,8 +124,8 @@ def _group_of_place(place: str) -> str:
 
 
 @fold.on(PersonSaid)
-def _fold_person_said(db: Connection, it: Recorded, event: PersonSaid) -> None:
-    given = {**fields_for(messages, event), "seq": it.seq, "at": it.at, "vouched_by": ""}
+def _fold_person_said(db: Connection, recorded: Recorded, event: PersonSaid) -> None:
+    given = {**fields_for(messages, event), "seq": recorded.seq, "at": recorded.at, "vouched_by": ""}
     _SAID.run(db, {**given, "counted": _group_of_place(event.place)})
 
 
@@ -133,27 +133,27 @@ fold.on(AssistantReplied)(recorder(messages, place=ASSISTANT, trusted=True))
 
 
 @fold.on(ReviewSubmitted)
-def _fold_review_submitted(db: Connection, it: Recorded, event: ReviewSubmitted) -> None:
+def _fold_review_submitted(db: Connection, recorded: Recorded, event: ReviewSubmitted) -> None:
     if event.body.strip():
-        record(db, messages, it, comment_id=event.review_id, place=event.verdict, text=event.body)
+        record(db, messages, recorded, comment_id=event.review_id, place=event.verdict, text=event.body)
 
 
 @fold.on(ReviewDismissed)
-def _fold_review_dismissed(db: Connection, _it: Recorded, event: ReviewDismissed) -> None:
+def _fold_review_dismissed(db: Connection, _recorded: Recorded, event: ReviewDismissed) -> None:
     change(db, messages, _comment(event.card_id, VERDICTS[0], event.review_id), changed="dismissed")
 
 
 @fold.on(ReviewRequested)
-def _fold_review_requested(db: Connection, it: Recorded, event: ReviewRequested) -> None:
-    record(db, messages, it, place=REQUESTED, author=event.by, text=event.reviewer)
+def _fold_review_requested(db: Connection, recorded: Recorded, event: ReviewRequested) -> None:
+    record(db, messages, recorded, place=REQUESTED, author=event.by, text=event.reviewer)
 
 
 @fold.on(CommentReleased)
-def _fold_comment_released(db: Connection, _it: Recorded, event: CommentReleased) -> None:
+def _fold_comment_released(db: Connection, _recorded: Recorded, event: CommentReleased) -> None:
     change(db, messages, _comment(event.card_id, event.place, event.comment_id), vouched_by=event.by)
 
 
 @fold.on(CommentChanged)
-def _fold_comment_changed(db: Connection, _it: Recorded, event: CommentChanged) -> None:
+def _fold_comment_changed(db: Connection, _recorded: Recorded, event: CommentChanged) -> None:
     keep(db, changes, _key_of_comment(event.card_id, event.place, event.comment_id), {"how": event.how})
     change(db, messages, _comment(event.card_id, event.place, event.comment_id), changed=event.how)

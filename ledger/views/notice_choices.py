@@ -32,5 +32,5 @@ def every(db: Connection) -> dict[str, NoticeChoiceRow]:
 
 
 @fold.on(NoticesChosen)
-def _fold_notices_chosen(db: Connection, _it: Recorded, event: NoticesChosen) -> None:
+def _fold_notices_chosen(db: Connection, _recorded: Recorded, event: NoticesChosen) -> None:
     keep(db, notice_choices, {"name": event.login.casefold()}, fields_for(notice_choices, event))

@@ -54,13 +54,13 @@ def get(db: Connection, run_id: RunId) -> ObservationRow | None:
 
 
 @fold.on(TodoListed)
-def _fold_todo_listed(db: Connection, _it: Recorded, event: TodoListed) -> None:
+def _fold_todo_listed(db: Connection, _recorded: Recorded, event: TodoListed) -> None:
     ticks = "".join("1" if done else "0" for done in event.done)
     _note(db, event, todos=event.items, ticks=ticks)
 
 
 @fold.on(HostReached)
-def _fold_host_reached(db: Connection, _it: Recorded, event: HostReached) -> None:
+def _fold_host_reached(db: Connection, _recorded: Recorded, event: HostReached) -> None:
     row = get(db, event.run_id)
     name = "reached" if event.allowed else "unreached"
     hosts: tuple[str, ...] = getattr(row, name) if row else ()
@@ -69,28 +69,28 @@ def _fold_host_reached(db: Connection, _it: Recorded, event: HostReached) -> Non
 
 
 @fold.on(PermissionRefused)
-def _fold_permission_refused(db: Connection, _it: Recorded, event: PermissionRefused) -> None:
+def _fold_permission_refused(db: Connection, _recorded: Recorded, event: PermissionRefused) -> None:
     _count(db, event, "denied")
 
 
 @fold.on(CallRefused)
-def _fold_call_refused(db: Connection, _it: Recorded, event: CallRefused) -> None:
+def _fold_call_refused(db: Connection, _recorded: Recorded, event: CallRefused) -> None:
     _count(db, event, "refused_calls")
 
 
 @fold.on(ProviderFailed)
-def _fold_provider_failed(db: Connection, _it: Recorded, event: ProviderFailed) -> None:
+def _fold_provider_failed(db: Connection, _recorded: Recorded, event: ProviderFailed) -> None:
     _count(db, event, "failures")
     _note(db, event, failed_status=event.status, failed_in_a_row=event.in_a_row)
 
 
 @fold.on(ToolServerCalled)
-def _fold_tool_server_called(db: Connection, _it: Recorded, event: ToolServerCalled) -> None:
+def _fold_tool_server_called(db: Connection, _recorded: Recorded, event: ToolServerCalled) -> None:
     _count(db, event, "server_calls")
 
 
 @fold.on(ToolServerFailed)
-def _fold_tool_server_failed(db: Connection, _it: Recorded, event: ToolServerFailed) -> None:
+def _fold_tool_server_failed(db: Connection, _recorded: Recorded, event: ToolServerFailed) -> None:
     row = get(db, event.run_id)
     failed = row.failed_servers if row else ()
     if not any(text.startswith(f"{event.server}: ") for text in failed):

@@ -29,9 +29,9 @@ def cards_working_in(db: Connection, repository: str) -> tuple[CardRow, ...]:
     """Return the cards on the board whose issue, placement or open pull request is in the repository."""
     placed = select(placements.c.card_id).where(placements.c.repository == repository)
     pulled = (cards.c.pull_repository == repository) & (cards.c.pull_state == "open")
-    mine = (cards.c.repository == repository) | cards.c.card_id.in_(placed) | pulled
+    condition = (cards.c.repository == repository) | cards.c.card_id.in_(placed) | pulled
     return all_rows(
-        db, CardRow, pick(CardRow, cards).where(mine, ~cards.c.archived).order_by(cards.c.card_id)
+        db, CardRow, pick(CardRow, cards).where(condition, ~cards.c.archived).order_by(cards.c.card_id)
     )
 
 
@@ -62,15 +62,15 @@ def _on_board(board_id: BoardId, *wanted: Column[Any]) -> Select[Any]:
 
 
 @fold.on(RepositoryResolved)
-def _fold_repository_resolved(db: Connection, it: Recorded, event: RepositoryResolved) -> None:
-    record(db, placements, it, named=event.repository)
+def _fold_repository_resolved(db: Connection, recorded: Recorded, event: RepositoryResolved) -> None:
+    record(db, placements, recorded, named=event.repository)
 
 
-fold.on(RepositoryMoved)(setter(placements, lambda e: {"repository": e.after}, repository="before"))
+fold.on(RepositoryMoved)(setter(placements, lambda event: {"repository": event.after}, repository="before"))
 
 
 @fold.on(CardConverted)
-def _fold_card_converted(db: Connection, _it: Recorded, event: CardConverted) -> None:
+def _fold_card_converted(db: Connection, _recorded: Recorded, event: CardConverted) -> None:
     if event.before:
         there = {"card_id": event.card_id, "repository": event.before}
         change(db, placements, there, repository=event.repository)

@@ -62,11 +62,11 @@ fold.on(PolicyLoaded)(recorder(policies))
 
 
 @fold.on(PolicyProposed)
-def _fold_policy_proposed(db: Connection, it: Recorded, _event: PolicyProposed) -> None:
-    record(db, proposals, it)
+def _fold_policy_proposed(db: Connection, recorded: Recorded, _event: PolicyProposed) -> None:
+    record(db, proposals, recorded)
 
 
 @fold.on(PolicyRejected)
-def _fold_policy_rejected(db: Connection, _it: Recorded, event: PolicyRejected) -> None:
+def _fold_policy_rejected(db: Connection, _recorded: Recorded, event: PolicyRejected) -> None:
     bad = {"problems": event.problems, "rejected_commit": event.commit, "rejected_digest": event.digest}
     keep(db, policies, {"board_id": event.board_id}, bad)

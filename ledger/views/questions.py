@@ -61,22 +61,22 @@ def _select_agreed(card_id: Any, subject: Any, code: Any) -> Select[Any]:
 
 
 @fold.on(QuestionAsked)
-def _fold_question_asked(db: Connection, it: Recorded, event: QuestionAsked) -> None:
+def _fold_question_asked(db: Connection, recorded: Recorded, event: QuestionAsked) -> None:
     card_id = value(db, runs.c.card_id, run_id=event.run_id)
     meaning = {"subject": limit_answers.subject_of(event), "codes": limit_answers.codes_of(event)}
-    record(db, questions, it, card_id=card_id or "", asked_at=it.at, **meaning)
+    record(db, questions, recorded, card_id=card_id or "", asked_at=recorded.at, **meaning)
 
 
 @fold.on(QuestionAnswered)
-def _fold_question_answered(db: Connection, it: Recorded, event: QuestionAnswered) -> None:
+def _fold_question_answered(db: Connection, recorded: Recorded, event: QuestionAnswered) -> None:
     question = get(db, event.question_id)
     if question is None or question.answered_at is not None:
         return
     code = limit_answers.code_of(question, event.code, event.text)
-    answer = {"answer": event.text, "code": code, "answered_by": event.by, "answered_at": it.at}
+    answer = {"answer": event.text, "code": code, "answered_by": event.by, "answered_at": recorded.at}
     change(db, questions, {"question_id": event.question_id}, **answer)
 
 
 @fold.on(RunEnded)
-def _fold_run_ended(db: Connection, _it: Recorded, event: RunEnded) -> None:
+def _fold_run_ended(db: Connection, _recorded: Recorded, event: RunEnded) -> None:
     change(db, questions, {"run_id": event.run_id, "answered_at": None}, withdrawn=True)

@@ -79,8 +79,8 @@ def list_given_up(db: Connection, card_id: CardId | None = None) -> tuple[GivenU
 
 
 @fold.on(EntryPublished)
-def _fold_entry_published(db: Connection, it: Recorded, event: EntryPublished) -> None:
-    record(db, remotes, it)
+def _fold_entry_published(db: Connection, recorded: Recorded, event: EntryPublished) -> None:
+    record(db, remotes, recorded)
     drop(db, failures, key=event.key)
 
 

@@ -43,5 +43,5 @@ fold.on(ReproductionPlayed)(recorder(reproductions))
 
 
 @fold.on(ReproductionSkipped)
-def _fold_reproduction_skipped(db: Connection, it: Recorded, event: ReproductionSkipped) -> None:
-    record(db, reproductions, it, said=event.why)
+def _fold_reproduction_skipped(db: Connection, recorded: Recorded, event: ReproductionSkipped) -> None:
+    record(db, reproductions, recorded, said=event.why)

@@ -34,14 +34,14 @@ def newest(db: Connection, card_id: CardId, limit: int) -> tuple[RuleBriefRow, .
 
 
 @fold.on(TaskAnswered)
-def _fold_task_answered(db: Connection, it: Recorded, event: TaskAnswered) -> None:
+def _fold_task_answered(db: Connection, recorded: Recorded, event: TaskAnswered) -> None:
     """Keep the brief; an answer of the rule without one takes the older one away."""
     if event.brief:
-        record(db, rule_briefs, it, text=event.brief)
+        record(db, rule_briefs, recorded, text=event.brief)
     else:
         drop(db, rule_briefs, card_id=event.card_id, rule=event.rule)
 
 
 @fold.on(CardReplaced)
-def _fold_card_replaced(db: Connection, _it: Recorded, event: CardReplaced) -> None:
+def _fold_card_replaced(db: Connection, _recorded: Recorded, event: CardReplaced) -> None:
     rename_key(db, rule_briefs, "card_id", event.draft, event.card_id)

@@ -186,33 +186,33 @@ def _next_serial(db: Connection) -> int:
     return (_SERIAL.scalar(db, {}) or 0) + 1
 
 
-fold.on(RepositoryMoved)(setter(runs, lambda e: {"repository": e.after}, repository="before"))
+fold.on(RepositoryMoved)(setter(runs, lambda event: {"repository": event.after}, repository="before"))
 
 
 @fold.on(CardConverted)
-def _fold_card_converted(db: Connection, _it: Recorded, event: CardConverted) -> None:
+def _fold_card_converted(db: Connection, _recorded: Recorded, event: CardConverted) -> None:
     if event.before:
         there = {"card_id": event.card_id, "repository": event.before}
         change(db, runs, there, repository=event.repository)
 
 
 @fold.on(happened.RunQueued)
-def _fold_run_queued(db: Connection, it: Recorded, event: happened.RunQueued) -> None:
+def _fold_run_queued(db: Connection, recorded: Recorded, event: happened.RunQueued) -> None:
     if value(db, runs.c.run_id, run_id=event.run_id) is not None:
         return  # never appended: `check` refuses it
     board_id, rank = _place_of.first(db, {"card_id": event.card_id}) or ("", UNRANKED)
     place = {"board_id": board_id, "rank": rank, "serial": max(_next_serial(db), _number_of(event.run_id))}
-    record(db, runs, it, state=RunState.QUEUED, queued_at=it.at, **place)
+    record(db, runs, recorded, state=RunState.QUEUED, queued_at=recorded.at, **place)
 
 
 @fold.on(happened.RunClaimed)
-def _fold_run_claimed(db: Connection, it: Recorded, event: happened.RunClaimed) -> None:
+def _fold_run_claimed(db: Connection, recorded: Recorded, event: happened.RunClaimed) -> None:
     claim = {"generation": event.generation, "worker": event.worker, "host": event.host}
-    _set(db, event, state=RunState.CLAIMED, claimed_at=it.at, hung_s=0.0, **claim)
+    _set(db, event, state=RunState.CLAIMED, claimed_at=recorded.at, hung_s=0.0, **claim)
 
 
 @fold.on(happened.RunStepped)
-def _fold_run_stepped(db: Connection, _it: Recorded, event: happened.RunStepped) -> None:
+def _fold_run_stepped(db: Connection, _recorded: Recorded, event: happened.RunStepped) -> None:
     publishes = event.after is RunState.PUBLISHING
     # Its worker lives, and goes back before it has pushed; of a dead one nobody knows.
     known = {"pushing": publishes} if publishes or event.before is RunState.PUBLISHING else {}
@@ -220,13 +220,13 @@ def _fold_run_stepped(db: Connection, _it: Recorded, event: happened.RunStepped)
 
 
 @fold.on(happened.RunParked)
-def _fold_run_parked(db: Connection, _it: Recorded, event: happened.RunParked) -> None:
+def _fold_run_parked(db: Connection, _recorded: Recorded, event: happened.RunParked) -> None:
     known = {} if event.why == "pause" else {"pushing": False}  # it asks before it pushes
     _set(db, event, state=RunState.PARKED, parked_why=event.why, **known)
 
 
 @fold.on(happened.RunRequeued)
-def _fold_run_requeued(db: Connection, _it: Recorded, event: happened.RunRequeued) -> None:
+def _fold_run_requeued(db: Connection, _recorded: Recorded, event: happened.RunRequeued) -> None:
     run = get(db, event.run_id)
     if run is None:
         return
@@ -244,9 +244,9 @@ fold.on(happened.RunHung)(setter(runs, lambda e: {"hung_s": e.silent_s}, "run_id
 
 
 @fold.on(happened.RunEnded)
-def _fold_run_ended(db: Connection, it: Recorded, event: happened.RunEnded) -> None:
+def _fold_run_ended(db: Connection, recorded: Recorded, event: happened.RunEnded) -> None:
     how = {name: getattr(event, name) for name in ("ending", "reason", "detail", "last_known", "cause")}
-    end = {"state": RunState.ENDED, "ended_at": it.at, "kept": event.commits}
+    end = {"state": RunState.ENDED, "ended_at": recorded.at, "kept": event.commits}
     _set(db, event, question_id="", parked_why="", **how, **end)
 
 
@@ -260,13 +260,13 @@ fold.on(TurnStarted)(setter(runs, lambda e: {"agent_started": True, "payer": e.p
 
 
 @fold.on(happened.PlanProposed)
-def _fold_plan_proposed(db: Connection, _it: Recorded, event: happened.PlanProposed) -> None:
+def _fold_plan_proposed(db: Connection, _recorded: Recorded, event: happened.PlanProposed) -> None:
     plan = {"plan_revision": event.revision, "plan_steps": event.steps}
     _set(db, event, **plan, plan_done=0, plan_approved=False, plan_approved_by="")
 
 
 @fold.on(happened.PlanApproved)
-def _fold_plan_approved(db: Connection, _it: Recorded, event: happened.PlanApproved) -> None:
+def _fold_plan_approved(db: Connection, _recorded: Recorded, event: happened.PlanApproved) -> None:
     mine = {"run_id": event.run_id, "plan_revision": event.revision}
     change(db, runs, mine, plan_approved=True, plan_approved_by=event.by)
 
@@ -279,13 +279,13 @@ fold.on(happened.Progressed)(setter(runs, lambda e: {"last_line": e.text}, "run_
 
 
 @fold.on(happened.QuestionAsked)
-def _fold_question_asked(db: Connection, _it: Recorded, event: happened.QuestionAsked) -> None:
+def _fold_question_asked(db: Connection, _recorded: Recorded, event: happened.QuestionAsked) -> None:
     _set(db, event, question_id=event.question_id)
     add(db, runs, {"run_id": event.run_id}, questions=1)
 
 
 @fold.on(happened.Noted)
-def _fold_noted(db: Connection, _it: Recorded, event: happened.Noted) -> None:
+def _fold_noted(db: Connection, _recorded: Recorded, event: happened.Noted) -> None:
     add(db, runs, {"run_id": event.run_id}, notes=1)
 
 
@@ -293,13 +293,13 @@ fold.on(happened.QuestionAnswered)(setter(runs, lambda _: {"question_id": ""}, "
 
 
 @fold.on(happened.ValidationEnded)
-def _fold_validation_ended(db: Connection, _it: Recorded, event: happened.ValidationEnded) -> None:
+def _fold_validation_ended(db: Connection, _recorded: Recorded, event: happened.ValidationEnded) -> None:
     _set(db, event, iteration=event.iteration)
     add(db, runs, {"run_id": event.run_id}, full_runs=int(event.tier == "full"))
 
 
 @fold.on(Checkpointed)
-def _fold_checkpointed(db: Connection, _it: Recorded, event: Checkpointed) -> None:
+def _fold_checkpointed(db: Connection, _recorded: Recorded, event: Checkpointed) -> None:
     if event.patch or not event.left_out:  # of a change that was not measured yet
         change(db, runs, {"run_id": event.run_id, "head": ""}, files_changed=event.files_changed)
 
@@ -309,14 +309,14 @@ fold.on(happened.BranchPushed)(setter(runs, lambda e: {"pushed_head": e.head, "p
 
 
 @fold.on(ColumnsChanged)
-def _fold_columns_changed(db: Connection, _it: Recorded, event: ColumnsChanged) -> None:
+def _fold_columns_changed(db: Connection, _recorded: Recorded, event: ColumnsChanged) -> None:
     if now := {column.before: column.after for column in event.renamed}:
-        mine = (runs.c.board_id == event.board_id) & runs.c.column.in_(tuple(now))
-        db.execute(runs.update().where(mine).values(column=rename_values(runs.c.column, now)))
+        condition = (runs.c.board_id == event.board_id) & runs.c.column.in_(tuple(now))
+        db.execute(runs.update().where(condition).values(column=rename_values(runs.c.column, now)))
 
 
 @fold.on(ColumnRanked)
-def _fold_column_ranked(db: Connection, _it: Recorded, event: ColumnRanked) -> None:
+def _fold_column_ranked(db: Connection, _recorded: Recorded, event: ColumnRanked) -> None:
     if event.order:
         _RANK.run_all(db, [{"of": card_id, "place": place} for place, card_id in enumerate(event.order)])
 

@@ -93,13 +93,13 @@ def schedule_key(board_id: BoardId, schedule: str, due_at: datetime, event: str 
 
 
 @fold.on(ScheduleSet)
-def _fold_schedule_set(db: Connection, _it: Recorded, event: ScheduleSet) -> None:
+def _fold_schedule_set(db: Connection, _recorded: Recorded, event: ScheduleSet) -> None:
     key = {"board_id": event.board_id, "schedule": event.schedule}
     keep(db, schedules, key, {"timing": event.timing, "next_at": event.next_at})
 
 
 @fold.on(ScheduleDue)
-def _fold_schedule_due(db: Connection, _it: Recorded, event: ScheduleDue) -> None:
+def _fold_schedule_due(db: Connection, _recorded: Recorded, event: ScheduleDue) -> None:
     key = {"board_id": event.board_id, "schedule": event.schedule}
     change(db, schedules, key, next_at=event.next_at)
     card = {**key, "due_at": event.due_at, "event": event.event}
@@ -108,7 +108,7 @@ def _fold_schedule_due(db: Connection, _it: Recorded, event: ScheduleDue) -> Non
 
 
 @fold.on(ScheduledCardMade)
-def _fold_scheduled_card_made(db: Connection, _it: Recorded, event: ScheduledCardMade) -> None:
+def _fold_scheduled_card_made(db: Connection, _recorded: Recorded, event: ScheduledCardMade) -> None:
     key = {name: getattr(event, name) for name in MADE_KEY}
     change(db, made, key, repository=event.repository, number=event.number)
 
@@ -117,7 +117,7 @@ fold.on(RepositoryMoved)(setter(made, lambda e: {"repository": e.after}, "board_
 
 
 @fold.on(EntryGivenUp)
-def _fold_entry_given_up(db: Connection, _it: Recorded, event: EntryGivenUp) -> None:
+def _fold_entry_given_up(db: Connection, _recorded: Recorded, event: EntryGivenUp) -> None:
     """Let a card that could not be made hold up no later one. A board's entry has the board's id."""
     if event.act != "create_scheduled_card":
         return

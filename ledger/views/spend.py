@@ -127,7 +127,7 @@ def of_card(db: Connection, card_id: CardId) -> SpendTotal:
     return _total(_of_card.first(db, {"card_id": card_id}))
 
 
-def spent_by_limit(
+def sum_by_limit(
     db: Connection, board_id: BoardId, day: date, card_ids: Collection[str]
 ) -> dict[tuple[Limit, str], float]:
     """Return the dollars of the board, of everybody on `day` of UTC, and of these cards."""
@@ -142,7 +142,7 @@ def spent_by_limit(
 
 
 @fold.on(UsageMetered)
-def _fold_usage_metered(db: Connection, it: Recorded, event: UsageMetered) -> None:
+def _fold_usage_metered(db: Connection, recorded: Recorded, event: UsageMetered) -> None:
     """Add the usage wherever it counts: the run, its open stage, its dollars, the day, the shared limits."""
     mine = {"run_id": event.run_id}
     used = {name: getattr(event, name) for name in ("usd", "input_tokens", "output_tokens")}
@@ -153,14 +153,14 @@ def _fold_usage_metered(db: Connection, it: Recorded, event: UsageMetered) -> No
     *place, model, settings, door = _place_of_run.first(db, mine) or ("",) * 7
     model = model or value_of(settings, "model")
     model = str(model or "default")[:MAX_MODEL]
-    _count(db, event.run_id, it.at, place, model, door=door, **used, **worked)
+    _count(db, event.run_id, recorded.at, place, model, door=door, **used, **worked)
 
 
 @fold.on(AssistantMetered)
-def _fold_assistant_metered(db: Connection, it: Recorded, event: AssistantMetered) -> None:
+def _fold_assistant_metered(db: Connection, recorded: Recorded, event: AssistantMetered) -> None:
     board_id, column = _place_of_card.first(db, {"card_id": event.card_id}) or ("", "")
     place = (event.card_id, board_id, column or "", event.by)
-    _count(db, f"assistant:{event.card_id}", it.at, place, "", usd=event.usd, input_tokens=event.tokens)
+    _count(db, f"assistant:{event.card_id}", recorded.at, place, "", usd=event.usd, input_tokens=event.tokens)
 
 
 def person_of(by: str, door: str) -> str:
@@ -173,7 +173,7 @@ def person_of(by: str, door: str) -> str:
 
 
 @fold.on(CardReplaced)
-def _fold_card_replaced(db: Connection, _it: Recorded, event: CardReplaced) -> None:
+def _fold_card_replaced(db: Connection, _recorded: Recorded, event: CardReplaced) -> None:
     change(db, spend, {"card_id": event.draft}, card_id=event.card_id)
     rename_key(db, totals, "name", event.draft, event.card_id, shared=str(Limit.CARD))
 

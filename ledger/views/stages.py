@@ -53,8 +53,8 @@ def of_run(db: Connection, run_id: RunId) -> tuple[StageRow, ...]:
 
 
 @fold.on(StageEntered)
-def _fold_stage_entered(db: Connection, it: Recorded, _event: StageEntered) -> None:
-    record(db, stages, it, entered_at=it.at)
+def _fold_stage_entered(db: Connection, recorded: Recorded, _event: StageEntered) -> None:
+    record(db, stages, recorded, entered_at=recorded.at)
 
 
 fold.on(StageReopened)(setter(stages, lambda _: {"left_at": None}, "run_id", "entry"))
@@ -64,7 +64,7 @@ fold.on(SnapshotTaken)(setter(stages, lambda e: {"summary": e.summary}, "run_id"
 
 
 @fold.on(StageLeft)
-def _fold_stage_left(db: Connection, it: Recorded, event: StageLeft) -> None:
+def _fold_stage_left(db: Connection, recorded: Recorded, event: StageLeft) -> None:
     changed = {name: getattr(event, name) for name in ("files_changed", "lines_changed", "lines_added")}
     mine = {"run_id": event.run_id, "entry": event.entry}
-    change(db, stages, mine, left_at=it.at, target=event.target, **changed)
+    change(db, stages, mine, left_at=recorded.at, target=event.target, **changed)

@@ -49,7 +49,7 @@ fold.on(StopOrdered)(recorder(stops))
 
 
 @fold.on(ColumnsChanged)
-def _fold_columns_changed(db: Connection, _it: Recorded, event: ColumnsChanged) -> None:
+def _fold_columns_changed(db: Connection, _recorded: Recorded, event: ColumnsChanged) -> None:
     now = {column.before: column.after for column in event.renamed}
     held = (stops.c.board_id == event.board_id) & (stops.c.scope == "column") & stops.c.target.in_(tuple(now))
     rows = all_rows(db, StopRow, pick(StopRow, stops).where(held))
@@ -60,30 +60,32 @@ def _fold_columns_changed(db: Connection, _it: Recorded, event: ColumnsChanged) 
 
 
 @fold.on(CardReplaced)
-def _fold_card_replaced(db: Connection, _it: Recorded, event: CardReplaced) -> None:
+def _fold_card_replaced(db: Connection, _recorded: Recorded, event: CardReplaced) -> None:
     """Take the lift over; a stop is ordered anew, since the state of a board is known by its own events."""
     rename_key(db, lifts, "target", event.draft, event.card_id, scope="card")
 
 
 @fold.on(StopLifted)
-def _fold_stop_lifted(db: Connection, it: Recorded, event: StopLifted) -> None:
+def _fold_stop_lifted(db: Connection, recorded: Recorded, event: StopLifted) -> None:
     drop(db, stops, board_id=event.board_id, scope=event.scope, target=event.target)
-    _keep_lift(db, it, event.board_id, event.scope, event.target, by=event.by)
+    _keep_lift(db, recorded, event.board_id, event.scope, event.target, by=event.by)
 
 
 @fold.on(HaltLifted)
-def _fold_halt_lifted(db: Connection, it: Recorded, event: HaltLifted) -> None:
+def _fold_halt_lifted(db: Connection, recorded: Recorded, event: HaltLifted) -> None:
     if event.by != BY_ITSELF:
-        _keep_lift(db, it, event.board_id, "board", event.board_id, by=event.by)
+        _keep_lift(db, recorded, event.board_id, "board", event.board_id, by=event.by)
 
 
 @fold.on(RunRequeued)
-def _fold_run_requeued(db: Connection, it: Recorded, event: RunRequeued) -> None:
+def _fold_run_requeued(db: Connection, recorded: Recorded, event: RunRequeued) -> None:
     run = known_runs.get(db, event.run_id)
     if run is not None and event.by:
-        _keep_lift(db, it, run.board_id, "card", run.card_id, by=event.by)
+        _keep_lift(db, recorded, run.board_id, "card", run.card_id, by=event.by)
 
 
-def _keep_lift(db: Connection, it: Recorded, board_id: str, scope: str, target: str, *, by: str) -> None:
+def _keep_lift(
+    db: Connection, recorded: Recorded, board_id: str, scope: str, target: str, *, by: str
+) -> None:
     key = {"board_id": board_id, "scope": scope, "target": target}
-    keep(db, lifts, key, {"by": by, "at": it.at})
+    keep(db, lifts, key, {"by": by, "at": recorded.at})

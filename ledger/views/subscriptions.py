@@ -39,23 +39,23 @@ def get(db: Connection, card_id: CardId, login: str) -> SubscriptionRow | None:
 
 
 @fold.on(CardSubscribed)
-def _fold_card_subscribed(db: Connection, _it: Recorded, event: CardSubscribed) -> None:
+def _fold_card_subscribed(db: Connection, _recorded: Recorded, event: CardSubscribed) -> None:
     key = {"card_id": event.card_id, "name": event.login.casefold()}
     keep(db, subscriptions, key, {"run_id": event.run_id})
 
 
 @fold.on(CardUnsubscribed)
-def _fold_card_unsubscribed(db: Connection, _it: Recorded, event: CardUnsubscribed) -> None:
+def _fold_card_unsubscribed(db: Connection, _recorded: Recorded, event: CardUnsubscribed) -> None:
     drop(db, subscriptions, card_id=event.card_id, name=event.login.casefold())
 
 
 @fold.on(CardReplaced)
-def _fold_card_replaced(db: Connection, _it: Recorded, event: CardReplaced) -> None:
+def _fold_card_replaced(db: Connection, _recorded: Recorded, event: CardReplaced) -> None:
     rename_key(db, subscriptions, "card_id", event.draft, event.card_id)
 
 
 @fold.on(RunQueued)
-def _fold_run_queued(db: Connection, _it: Recorded, event: RunQueued) -> None:
+def _fold_run_queued(db: Connection, _recorded: Recorded, event: RunQueued) -> None:
     _drop_of_runs.run(db, {"card_id": event.card_id})
 
 

@@ -36,11 +36,11 @@ def pending_count(db: Connection, card_id: CardId) -> int:
 
 
 @fold.on(ReviewSubmitted)
-def _fold_review_submitted(db: Connection, it: Recorded, event: ReviewSubmitted) -> None:
+def _fold_review_submitted(db: Connection, recorded: Recorded, event: ReviewSubmitted) -> None:
     if not event.trusted:
         return
     for thread in event.threads:
-        record(db, threads, it, **fields_for(threads, thread))
+        record(db, threads, recorded, **fields_for(threads, thread))
 
 
 def _reply(event: ThreadAnswered) -> dict[str, object]:

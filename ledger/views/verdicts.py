@@ -60,7 +60,7 @@ def approvers(db: Connection, card_id: CardId, head: str) -> tuple[str, ...]:
 
 
 @fold.on(ReviewSubmitted)
-def _fold_review_submitted(db: Connection, it: Recorded, event: ReviewSubmitted) -> None:
+def _fold_review_submitted(db: Connection, recorded: Recorded, event: ReviewSubmitted) -> None:
     review = {"card_id": event.card_id, "review_id": event.review_id}
     keep(db, reviews, review, {"heard": True})
     if not event.trusted or event.verdict not in ("approved", "changes_requested"):
@@ -71,12 +71,12 @@ def _fold_review_submitted(db: Connection, it: Recorded, event: ReviewSubmitted)
         if value(db, reviews.c.dismissed, **review):
             drop(db, verdicts, **key)
         else:
-            record(db, verdicts, it)
+            record(db, verdicts, recorded)
         _judge(db, event)
 
 
 @fold.on(ReviewDismissed)
-def _fold_review_dismissed(db: Connection, _it: Recorded, event: ReviewDismissed) -> None:
+def _fold_review_dismissed(db: Connection, _recorded: Recorded, event: ReviewDismissed) -> None:
     review = {"card_id": event.card_id, "review_id": event.review_id}
     keep(db, reviews, review, {"dismissed": True})
     drop(db, verdicts, **review)
@@ -84,7 +84,7 @@ def _fold_review_dismissed(db: Connection, _it: Recorded, event: ReviewDismissed
 
 
 @fold.on(BranchRebased)
-def _fold_branch_rebased(db: Connection, _it: Recorded, event: BranchRebased) -> None:
+def _fold_branch_rebased(db: Connection, _recorded: Recorded, event: BranchRebased) -> None:
     """Let approvals of the same change count for the commit that it is now."""
     if event.same:
         change(db, verdicts, {"card_id": event.card_id, "head": event.before}, head=event.after)

@@ -48,33 +48,35 @@ fold = Fold()
 
 
 @fold.on(CardSeen)
-def _fold_card_seen(db: Connection, it: Recorded, event: CardSeen) -> None:
+def _fold_card_seen(db: Connection, recorded: Recorded, event: CardSeen) -> None:
     if event.arrived:
-        _begin(db, it, event.card_id, event.state)
+        _begin(db, recorded, event.card_id, event.state)
 
 
 @fold.on(CardStateChanged)
-def _fold_card_state_changed(db: Connection, it: Recorded, event: CardStateChanged) -> None:
-    _begin(db, it, event.card_id, event.after, claimed=event.reason is Reason.BLOCKED)
+def _fold_card_state_changed(db: Connection, recorded: Recorded, event: CardStateChanged) -> None:
+    _begin(db, recorded, event.card_id, event.after, claimed=event.reason is Reason.BLOCKED)
 
 
 @fold.on(CardArchived)
-def _fold_card_archived(db: Connection, it: Recorded, event: CardArchived) -> None:
-    _end(db, it, event.card_id)
+def _fold_card_archived(db: Connection, recorded: Recorded, event: CardArchived) -> None:
+    _end(db, recorded, event.card_id)
 
 
 @fold.on(CardReplaced)
-def _fold_card_replaced(db: Connection, _it: Recorded, event: CardReplaced) -> None:
+def _fold_card_replaced(db: Connection, _recorded: Recorded, event: CardReplaced) -> None:
     rename_key(db, waits, "card_id", event.draft, event.card_id)
 
 
-def _begin(db: Connection, it: Recorded, card_id: CardId, state: CardState, *, claimed: bool = False) -> None:
+def _begin(
+    db: Connection, recorded: Recorded, card_id: CardId, state: CardState, *, claimed: bool = False
+) -> None:
     """Begin the wait of a card in the state; `claimed`: a person works on it, so it waits for nobody."""
-    _end(db, it, card_id)
+    _end(db, recorded, card_id)
     if state in OF_STATE and not claimed:
-        began = {"card_id": card_id, "seq": it.seq, "began_s": it.at.timestamp()}
+        began = {"card_id": card_id, "seq": recorded.seq, "began_s": recorded.at.timestamp()}
         insert(db, waits, {**began, "ended_s": OPEN, "waits_for": OF_STATE[state]})
 
 
-def _end(db: Connection, it: Recorded, card_id: CardId) -> None:
-    change(db, waits, {"card_id": card_id, "ended_s": OPEN}, ended_s=it.at.timestamp())
+def _end(db: Connection, recorded: Recorded, card_id: CardId) -> None:
+    change(db, waits, {"card_id": card_id, "ended_s": OPEN}, ended_s=recorded.at.timestamp())

@@ -67,7 +67,7 @@ class Settings(PolicyModel):
 
     @field_validator("prompt")
     @classmethod
-    def _known_fields(cls, prompt: str) -> str:
+    def _require_known_fields(cls, prompt: str) -> str:
         unknown = unknown_fields(prompt)
         if unknown:
             raise ValueError(f"unknown field {unknown[0]}: known are %{{title}}, %{{description}} …")
@@ -78,22 +78,22 @@ def fits(archetype: Archetype) -> bool:
     return True
 
 
-def plan(policy: Policy, snapshot: Snapshot, settings: Settings, occasion: RuleTrigger) -> Decision:
+def plan(policy: Policy, snapshot: Snapshot, settings: Settings, trigger: RuleTrigger) -> Decision:
     """Ask once for this occasion; a draft issue is converted first, for the answer needs a place."""
     convert = (ConvertDraft(snapshot.card_id),) if snapshot.is_draft else ()
     task = RunTask(
         card_id=snapshot.card_id,
-        rule=occasion.rule,
+        rule=trigger.rule,
         prompt=settings.prompt,
         model=settings.model,
-        occasion=occasion.key,
+        occasion=trigger.key,
         labels=settings.labels,
         field=settings.field or "",
         options=settings.options,
         brief=settings.brief,
         expand=settings.expand,
     )
-    return Decision((*convert, task), (f"{occasion.rule} asks a model",))
+    return Decision((*convert, task), (f"{trigger.rule} asks a model",))
 
 
 def headline(settings: Settings) -> str:

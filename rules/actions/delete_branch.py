@@ -22,7 +22,7 @@ def fits(archetype: Archetype) -> bool:
     return archetype.HAS_REVIEWS or archetype.IS_FINAL
 
 
-def plan(policy: Policy, snapshot: Snapshot, settings: Settings, occasion: RuleTrigger) -> Decision:
+def plan(policy: Policy, snapshot: Snapshot, settings: Settings, trigger: RuleTrigger) -> Decision:
     """Delete the branch of a merged pull request; while it is open the merge comes first and calls again."""
     pull = snapshot.pull
     if pull is None or pull.state != "merged":

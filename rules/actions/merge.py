@@ -42,39 +42,37 @@ def fits(archetype: Archetype) -> bool:
     return archetype.HAS_REVIEWS or archetype.IS_FINAL
 
 
-def plan(policy: Policy, snapshot: Snapshot, settings: Settings, occasion: RuleTrigger) -> Decision:
+def plan(policy: Policy, snapshot: Snapshot, settings: Settings, trigger: RuleTrigger) -> Decision:
     """Merge an open pull request; one that its run left unfinished is not merged."""
     pull, card = snapshot.open_pull, snapshot.card_id
     if pull is None:
         return Decision((), ("there is no open pull request to merge",))
     missing = unmergeable(snapshot, pull, settings.requires)
     if missing and missing == why_not(pull):  # nothing else is missing
-        first = _check_first(policy, snapshot, pull, occasion)
+        first = _check_first(policy, snapshot, pull, trigger)
         if first is not None:
             return first
     if missing:
         because = f"pull request #{pull.number} could not be merged: {missing}, {_THEN}"
         # Nobody looks at a card in its last column again: the comment calls for somebody.
-        notice = Say(card, f"merge:{occasion.key}", sentence(because), "pull")
+        notice = Say(card, f"merge:{trigger.key}", sentence(because), "pull")
         return change_state(policy, snapshot, CardState.BLOCKED, because) + Decision((notice,))
-    ready = (MarkReady(card, about=occasion.key),) if pull.draft else ()
+    ready = (MarkReady(card, about=trigger.key),) if pull.draft else ()
     because = f"merging pull request #{pull.number}"
     in_lane = settings.lane and policy.archetype(snapshot.column).IS_FINAL
     if in_lane and snapshot.lane_ahead:
         return merge_queue.wait_for_turn(policy, snapshot)
-    act = MergePull(card, settings.method, pull.head, occasion.key, requires=settings.requires, fresh=in_lane)
+    act = MergePull(card, settings.method, pull.head, trigger.key, requires=settings.requires, fresh=in_lane)
     if in_lane:
         return Decision((*ready, act)) + merge_queue.lead(policy, snapshot, pull)
     return Decision((*ready, act, CardExplained(card, because)), (because,))
 
 
-def _check_first(
-    policy: Policy, snapshot: Snapshot, pull: CardPull, occasion: RuleTrigger
-) -> Decision | None:
+def _check_first(policy: Policy, snapshot: Snapshot, pull: CardPull, trigger: RuleTrigger) -> Decision | None:
     """Let the gate look at a commit that it has not seen, before it is merged; None where that is no use."""
     if pull.gate is not Gate.UNSEEN:
         return None
-    started = check_push(policy, snapshot, occasion.now)
+    started = check_push(policy, snapshot, trigger.now)
     queued = any(isinstance(intent, QueueRun) for intent in started.intents)
     if not queued and snapshot.live_check is None:
         return None

@@ -25,16 +25,16 @@ def fits(archetype: Archetype) -> bool:
     return archetype.HAS_REVIEWS or archetype.IS_FINAL
 
 
-def plan(policy: Policy, snapshot: Snapshot, settings: Settings, occasion: RuleTrigger) -> Decision:
+def plan(policy: Policy, snapshot: Snapshot, settings: Settings, trigger: RuleTrigger) -> Decision:
     """Mark an open draft as ready for review, unless the gate did not let its commit through: then say so."""
-    ready = leaves_draft(snapshot, occasion.key)
+    decision = leaves_draft(snapshot, trigger.key)
     pull = snapshot.open_pull
     because = why_not(pull) if pull is not None and pull.draft else ""
     if not because:
-        return ready
+        return decision
     message = f"pull request #{pull.number} stays a draft: {because}" if pull else because
-    said = Say(snapshot.card_id, f"draft:{occasion.key}", sentence(message), "pull")
-    return ready + Decision((CardExplained(snapshot.card_id, plain(message, 300)), said), (message,))
+    say = Say(snapshot.card_id, f"draft:{trigger.key}", sentence(message), "pull")
+    return decision + Decision((CardExplained(snapshot.card_id, plain(message, 300)), say), (message,))
 
 
 def headline(settings: Settings) -> str:

@@ -23,9 +23,9 @@ def fits(archetype: Archetype) -> bool:
     return archetype.STARTS_RUNS
 
 
-def plan(policy: Policy, snapshot: Snapshot, settings: Settings, occasion: RuleTrigger) -> Decision:
+def plan(policy: Policy, snapshot: Snapshot, settings: Settings, trigger: RuleTrigger) -> Decision:
     """Queue a run where there is something to do, or say why none starts."""
-    return start(policy, snapshot, by=occasion.by, now=occasion.now)
+    return start(policy, snapshot, by=trigger.by, now=trigger.now)
 
 
 def headline(settings: Settings) -> str:

@@ -38,14 +38,14 @@ def unknown_labels(policy: Policy, snapshot: Snapshot) -> Decision:
     column = policy.column(snapshot.column)
     agents = column.agents if column else ()
     known = {choice.removeprefix(MARK).casefold() for choice in agents}
-    decided = Decision()
+    decision = Decision()
     for label in snapshot.choosing_labels if agents else ():
         if chooses(label) and _agent_of_label(label) not in known:
             which = alternatives(code(f"{PREFIX}{choice.removeprefix(MARK)}") for choice in agents)
             here = code(snapshot.column or "")
             said = f"The label {code(label, 60)} chooses no agent in {here}: {which} would."
-            decided += Decision((Say(snapshot.card_id, f"agent-label:{label.casefold()}", said),), (said,))
-    return decided
+            decision += Decision((Say(snapshot.card_id, f"agent-label:{label.casefold()}", said),), (said,))
+    return decision
 
 
 def _agent_of_label(label: str) -> str:

@@ -21,26 +21,26 @@ UNSERVED = "The policy does not name this column: nothing happens here."
 
 
 def act(
-    policy: Policy, snapshot: Snapshot, steps: Sequence[dict[str, Any]], occasion: RuleTrigger
+    policy: Policy, snapshot: Snapshot, steps: Sequence[dict[str, Any]], trigger: RuleTrigger
 ) -> Decision:
     """Return the decision of all actions, in their order."""
-    decided, brief = Decision(), last_brief(steps)
+    decision, brief = Decision(), last_brief(steps)
     for index, step in enumerate(steps):
         if step["action"] == "start_run" and brief is not None:
             because = "its run starts once a rule's model has written the brief, or with /cardinal retry"
-            decided += change_state(policy, snapshot, CardState.BLOCKED, because)
+            decision += change_state(policy, snapshot, CardState.BLOCKED, because)
             continue
         part = ACTIONS.load(step["action"])
-        here = RuleTrigger(f"{occasion.rule}/{index}", occasion.by, occasion.now)
-        decided += part.plan(policy, snapshot, part.Settings.model_validate(step), here)
-    return decided
+        rule_trigger = RuleTrigger(f"{trigger.rule}/{index}", trigger.by, trigger.now)
+        decision += part.plan(policy, snapshot, part.Settings.model_validate(step), rule_trigger)
+    return decision
 
 
 def derive_and_act(
-    policy: Policy, snapshot: Snapshot, column: ColumnPolicy, occasion: RuleTrigger
+    policy: Policy, snapshot: Snapshot, column: ColumnPolicy, trigger: RuleTrigger
 ) -> Decision:
     """Carry out the actions for a card that enters, and bring its state up to date unless one of them did."""
-    acted = act(policy, snapshot, column.entry_actions, occasion)
+    acted = act(policy, snapshot, column.entry_actions, trigger)
     explained = any(isinstance(intent, ChangeCardState | CardExplained) for intent in acted.intents)
     return acted if explained else derive_state(policy, snapshot) + acted
 

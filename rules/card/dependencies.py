@@ -34,13 +34,13 @@ def why_waiting(policy: Policy, snapshot: Snapshot) -> tuple[CardState, str] | N
         way = " → ".join(_label(policy, snapshot, issue) for issue in snapshot.circle)
         said = f"itself in a circle ({way}): remove one of these dependencies on its issue"
         return CardState.NEEDS_INPUT, f"waits for {said}"
-    left = _abandoned(snapshot)
-    if left:
+    links = _list_abandoned(snapshot)
+    if links:
         said = (
             "closed as not planned: remove that dependency on the issue to start anyway, or /cardinal cancel"
         )
-        return CardState.NEEDS_INPUT, f"waits for {_name_blockers(policy, snapshot, left)}, {said}"
-    still = [it for it in snapshot.blockers if it.holds]
+        return CardState.NEEDS_INPUT, f"waits for {_name_blockers(policy, snapshot, links)}, {said}"
+    still = [link for link in snapshot.blockers if link.holds]
     if still:
         return (
             CardState.QUEUED,
@@ -59,8 +59,8 @@ def may_name(policy: Policy, *, open_to_readers: bool) -> bool:
     return open_to_readers or policy.board.private_issues == "named"
 
 
-def _abandoned(snapshot: Snapshot) -> list[LinkRow]:
-    return [it for it in snapshot.blockers if it.holds and it.state != "open"]
+def _list_abandoned(snapshot: Snapshot) -> list[LinkRow]:
+    return [link for link in snapshot.blockers if link.holds and link.state != "open"]
 
 
 def _name(snapshot: Snapshot, issue: LinkRow) -> str:
@@ -79,8 +79,8 @@ def _label(policy: Policy, snapshot: Snapshot, issue: LinkRow) -> str:
 
 
 def _name_blockers(policy: Policy, snapshot: Snapshot, issues: Sequence[LinkRow]) -> str:
-    known = [(_name(snapshot, it), it) for it in issues if it.repository]
-    seen = [(name, it.title) for name, it in known if _may_name(policy, snapshot, it)]
+    known = [(_name(snapshot, link), link) for link in issues if link.repository]
+    seen = [(name, link.title) for name, link in known if _may_name(policy, snapshot, link)]
     names = [f"{name} ({plain(title, 60)})" if title else name for name, title in seen]
     more = len(names) - MAX_NAMED
     named = ", ".join(names[:MAX_NAMED]) + (f" and {more} more" if more > 0 else "")
@@ -96,9 +96,10 @@ def ask_about_blockers(policy: Policy, snapshot: Snapshot, run_id: RunId) -> Dec
     if held is None or held[0] is not CardState.NEEDS_INPUT:
         return about_part
     # The key stands in the comment, too.
-    about = "-".join(_label(policy, snapshot, it) for it in snapshot.circle or _abandoned(snapshot))[:300]
-    said = Say(snapshot.card_id, f"depends:{run_id}:{about}", sentence(f"{run_id} {held[1]}"))
-    return Decision((said,), (f"{run_id} needs a decision about what it waits for",)) + about_part
+    links = snapshot.circle or _list_abandoned(snapshot)
+    about = "-".join(_label(policy, snapshot, link) for link in links)[:300]
+    say = Say(snapshot.card_id, f"depends:{run_id}:{about}", sentence(f"{run_id} {held[1]}"))
+    return Decision((say,), (f"{run_id} needs a decision about what it waits for",)) + about_part
 
 
 def asks_about_part(question: QuestionRow | None) -> bool:

@@ -65,28 +65,30 @@ def is_abandoned(policy: Policy, snapshot: Snapshot) -> bool:
 
 
 def guard_move(
-    policy: Policy, snapshot: Snapshot, event: Event, decided: Decision, now: datetime
+    policy: Policy, snapshot: Snapshot, event: Event, decision: Decision, now: datetime
 ) -> Decision:
     """Return the decision about a move as `guard_entry` does."""
     if isinstance(event, CardArchived) and event.reason not in TAKEN_OFF:
-        return decided  # nobody took it off: it went out of sight
-    return guard_entry(policy, snapshot, decided, now)
+        return decision  # nobody took it off: it went out of sight
+    return guard_entry(policy, snapshot, decision, now)
 
 
-def guard_entry(policy: Policy, snapshot: Snapshot, decided: Decision, now: datetime) -> Decision:
+def guard_entry(policy: Policy, snapshot: Snapshot, decision: Decision, now: datetime) -> Decision:
     """Return the decision where it does nothing or the card was dragged by somebody who may; else only the
     sentence about that.
 
     The card stays where it was put: people move cards. It goes on when somebody who may moves it, or says so.
     """
     if is_dragged(policy, snapshot):
-        return decided
+        return decision
     workflow = is_by_workflow(policy, snapshot)
     if workflow and snapshot.given_up and not snapshot.archived:
         return _rest_given_up(policy, snapshot)
     unmerged = workflow and snapshot.open_pull is not None and merges(policy, snapshot)
-    if not (unmerged and decided.intents) and not any(_acts(snapshot, intent) for intent in decided.intents):
-        return decided
+    if not (unmerged and decision.intents) and not any(
+        _acts(snapshot, intent) for intent in decision.intents
+    ):
+        return decision
     because = refusal(policy, snapshot)
     reason = Reason.OTHER if snapshot.moved_by.login else Reason.MOVER_UNKNOWN
     if snapshot.archived:

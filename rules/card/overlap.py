@@ -44,12 +44,12 @@ def notice_overlap(policy: Policy, snapshot: Snapshot, run: RunRow) -> Decision:
         f"{sentence(f'{run.run_id} works on files that others change: {known}')} The one merged second"
         " has to be rebased: review them together, or pause one with `/cardinal pause`."
     )
-    names = ",".join(it.name for it in snapshot.shared)
+    names = ",".join(shared.name for shared in snapshot.shared)
     return Decision((Say(snapshot.card_id, f"overlap:{run.run_id}:{plain(names, 200)}", text),), (known,))
 
 
-def _what(it: SharedFiles) -> str:
-    return f"pull request {it.name}" if it.pull else it.name
+def _what(shared: SharedFiles) -> str:
+    return f"pull request {shared.name}" if shared.pull else shared.name
 
 
 def _files(files: tuple[str, ...]) -> str:

@@ -78,9 +78,9 @@ def change_state(
     line = plain(because, 300)
     card = snapshot.card_id
     legal = legal_states(policy.archetype(snapshot.column), after, live=snapshot.live_run is not None)
-    way = legal_way(legal, snapshot.state, after)
-    if way:
-        steps: tuple[Intent, ...] = tuple(ChangeCardState(card, state, line, reason) for state in way)
+    card_states = legal_way(legal, snapshot.state, after)
+    if card_states:
+        steps: tuple[Intent, ...] = tuple(ChangeCardState(card, state, line, reason) for state in card_states)
         return Decision((*steps, *_face(snapshot, after), *_ticker(snapshot, after)), (line,))
     if snapshot.state is after and (snapshot.because, snapshot.reason) != (line, reason):
         return explain(snapshot, line, reason)
@@ -170,16 +170,16 @@ def _ticker(snapshot: Snapshot, after: CardState) -> tuple[Intent, ...]:
 
 
 def _of_live_run(policy: Policy, snapshot: Snapshot, run: RunRow) -> DerivedState | None:
-    name = run.run_id
+    run_id = run.run_id
     if snapshot.question:
-        return DerivedState(CardState.NEEDS_INPUT, f"{name} asks: {snapshot.question.text}")
+        return DerivedState(CardState.NEEDS_INPUT, f"{run_id} asks: {snapshot.question.text}")
     match run.state:
         case RunState.AWAITING_APPROVAL:
-            return DerivedState(CardState.NEEDS_INPUT, f"the plan of {name} waits for approval")
+            return DerivedState(CardState.NEEDS_INPUT, f"the plan of {run_id} waits for approval")
         case RunState.PARKED:
             who = f" by {run.stop_by}" if run.stop_by else ""
             return (
-                DerivedState(CardState.BLOCKED, f"{name} is paused{who}")
+                DerivedState(CardState.BLOCKED, f"{run_id} is paused{who}")
                 if run.stop_asked == "pause"
                 else None
             )
@@ -188,7 +188,7 @@ def _of_live_run(policy: Policy, snapshot: Snapshot, run: RunRow) -> DerivedStat
         case RunState.QUEUED if held := why_waiting(policy, snapshot):
             return DerivedState(*held, Reason.DEPENDENCY)
         case RunState.QUEUED | RunState.CLAIMED:
-            return DerivedState(CardState.QUEUED, f"{name} waits for its turn")
+            return DerivedState(CardState.QUEUED, f"{run_id} waits for its turn")
         case _:
             busy = CardState.REVISING if run.kind in ("revision", "repair") else CardState.WORKING
-            return DerivedState(busy, f"{name} is working")
+            return DerivedState(busy, f"{run_id} is working")

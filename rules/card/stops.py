@@ -39,7 +39,7 @@ def identify_stop(stop: StopRow) -> str:
 
 def describe_block(stops: Sequence[StopRow], card_id: CardId) -> str:
     """Return the sentence about who blocked the card itself, and why; or an empty string."""
-    return describe_stop([it for it in stops if it.scope == "card" and it.because], card_id, None)
+    return describe_stop([stop for stop in stops if stop.scope == "card" and stop.because], card_id, None)
 
 
 def describe_loss(losses: Sequence[LossRow], repository: str) -> str:

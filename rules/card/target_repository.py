@@ -146,11 +146,11 @@ def _is_unread(policy: Policy, snapshot: Snapshot) -> bool:
 def ask_repository(policy: Policy, snapshot: Snapshot) -> Decision:
     """Block the card with the question, and put it in a comment: once for each question."""
     because = problem(policy, snapshot)
-    shown = change_state(policy, snapshot, CardState.BLOCKED, because, Reason.REPOSITORY_UNCLEAR)
+    decision = change_state(policy, snapshot, CardState.BLOCKED, because, Reason.REPOSITORY_UNCLEAR)
     if _is_unread(policy, snapshot):
-        return shown
+        return decision
     digest = sha256(because.encode()).hexdigest()[:16]
     notice = Say(
         snapshot.card_id, f"repository:{digest}", f"{sentence(because)} No code is touched until then."
     )
-    return shown + Decision((notice,), (because,))
+    return decision + Decision((notice,), (because,))

@@ -50,9 +50,9 @@ def fitting(policy: Policy, snapshot: Snapshot) -> tuple[CommandOffer, ...]:
     """Return the commands that fit the card and its board now, whoever asks, the most urgent first."""
     if snapshot.is_draft or snapshot.only_shown:
         return ()
-    parts = [COMMANDS.load("unarchive")] if snapshot.archived else [part for _, part in COMMANDS.all()]
-    made = (offer for part in parts if part.offers for offer in part.offers(policy, snapshot))
-    return tuple(sorted(made, key=lambda offer: offer.urgency))
+    parts = [COMMANDS.load("unarchive")] if snapshot.archived else [command for _, command in COMMANDS.all()]
+    offers = (offer for command in parts if command.offers for offer in command.offers(policy, snapshot))
+    return tuple(sorted(offers, key=lambda offer: offer.urgency))
 
 
 def list_permitted(policy: Policy, snapshot: Snapshot, *, role: str, login: str) -> tuple[CommandOffer, ...]:
@@ -69,9 +69,9 @@ def others(
         return None
     made = {offer.command for offer in offered if not offer.of_board}
     choices = tuple(
-        (name, f"{part.USAGE.removeprefix('/cardinal ')}: {charter(part).replace('`', '')}")
-        for name, part in COMMANDS.all()
-        if not (name in made and part.TAKES == "none")
+        (name, f"{command.USAGE.removeprefix('/cardinal ')}: {charter(command).replace('`', '')}")
+        for name, command in COMMANDS.all()
+        if not (name in made and command.TAKES == "none")
         and isinstance(permit(policy, Parsed(name, ""), role=role, login=login), Permitted)
     )
     hint = "Text for the command, if it takes one"

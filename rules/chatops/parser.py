@@ -106,8 +106,12 @@ def parse(body: str) -> Parsed | Mistyped | None:
 
 def _is_doubtful(command: str, below: Sequence[str]) -> bool:
     """Tell whether the lines below a command that takes none may take it back."""
-    part = COMMANDS.load(command)
-    return part.TAKES in ("none", "optional") and not part.IS_SAFE and says_more("\n".join(below))
+    slash_command = COMMANDS.load(command)
+    return (
+        slash_command.TAKES in ("none", "optional")
+        and not slash_command.IS_SAFE
+        and says_more("\n".join(below))
+    )
 
 
 def parse_mention(body: str, slug: str) -> Parsed | Mistyped | None:
@@ -248,11 +252,11 @@ def group_by_permission(policy: Policy, command: str, word: str = "") -> tuple[t
 
 
 def _every_group(policy: Policy, command: str, word: str) -> Iterator[tuple[str, ...]]:
-    part = COMMANDS.load(command)
+    slash_command = COMMANDS.load(command)
     yield needs(policy, command)
-    if part.MOVES:
+    if slash_command.MOVES:
         yield policy.board.move
-    for other in (*part.ALSO, *filter(None, (part.SCOPES.get(word),))):
+    for other in (*slash_command.ALSO, *filter(None, (slash_command.SCOPES.get(word),))):
         yield from _every_group(policy, other, "")
 
 
@@ -298,14 +302,14 @@ def _refusal(typed: str, allowed: tuple[str, ...], role: Role, login: str) -> st
     return f"{code(typed)} needs {named}; {code(login)} has the role {code(role)} here."
 
 
-def unknown_command(word: str) -> str:
+def unknown_command(name: str) -> str:
     """Return that there is no such command, and which is meant; empty where there is one."""
     known = COMMANDS.names()
-    if word in known:
+    if name in known:
         return ""
-    meant = near(word, known)
+    meant = near(name, known)
     hint = f"Did you mean `/cardinal {meant}`? " if meant else ""
-    return f"There is no command {code(word, 40)}. {hint}`/cardinal help` lists all."
+    return f"There is no command {code(name, 40)}. {hint}`/cardinal help` lists all."
 
 
 def _lines(body: str) -> list[str]:
@@ -397,19 +401,19 @@ def _word_of(shown: str) -> str:
     return plain("".join(shown.split()[1:2]), 40).replace(":", " ") or "help"
 
 
-def _command(word: str, rest: str, below: str) -> Parsed | Mistyped:
-    if because := unknown_command(word):
-        return Mistyped(plain(word, 40).replace(":", " "), because)
-    part = COMMANDS.load(word)
-    if part.TAKES == "none":
+def _command(name: str, rest: str, below: str) -> Parsed | Mistyped:
+    if because := unknown_command(name):
+        return Mistyped(plain(name, 40).replace(":", " "), because)
+    command = COMMANDS.load(name)
+    if command.TAKES == "none":
         if rest:
-            message = f"`/cardinal {word}` takes no text, so nothing was done. {part.INSTEAD}"
-            return Mistyped(word, message.rstrip())
-        return Parsed(word, "")
+            message = f"`/cardinal {name}` takes no text, so nothing was done. {command.INSTEAD}"
+            return Mistyped(name, message.rstrip())
+        return Parsed(name, "")
     text = rest
-    if part.TAKES in ("text", "optional text"):
+    if command.TAKES in ("text", "optional text"):
         unquoted = (line for line in below.split("\n") if not line.lstrip(" ").startswith(">"))
         text = "\n".join((rest, *unquoted)).strip()[:MAX_ARGUMENT]
-        if not text and part.TAKES == "text":
-            return Mistyped(word, f"`/cardinal {word}` needs a text: {code(part.USAGE)}.")
-    return Parsed(word, text)
+        if not text and command.TAKES == "text":
+            return Mistyped(name, f"`/cardinal {name}` needs a text: {code(command.USAGE)}.")
+    return Parsed(name, text)

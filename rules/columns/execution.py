@@ -22,14 +22,14 @@ ENTRY_ACTIONS = ({"action": "start_run"},)
 AFTER_DISMISSAL = DerivedState(CardState.WORK_COMPLETE, "the verdict was dismissed")
 
 
-def enter(policy: Policy, snapshot: Snapshot, column: ColumnPolicy, occasion: RuleTrigger) -> Decision:
+def enter(policy: Policy, snapshot: Snapshot, column: ColumnPolicy, trigger: RuleTrigger) -> Decision:
     """Carry out the actions; where none of them starts a run, say how one starts."""
     if snapshot.is_draft:
         return Decision((ConvertDraft(snapshot.card_id),), ("a run needs an issue to talk on",))
-    decided = act(policy, snapshot, column.entry_actions, occasion)
+    decision = act(policy, snapshot, column.entry_actions, trigger)
     if has_action(column.entry_actions, "start_run"):
-        return decided
-    return derive_state(policy, snapshot) + decided
+        return decision
+    return derive_state(policy, snapshot) + decision
 
 
 def derive(policy: Policy, snapshot: Snapshot) -> DerivedState:
@@ -46,8 +46,8 @@ def derive(policy: Policy, snapshot: Snapshot) -> DerivedState:
     if snapshot.closed:
         return DerivedState(CardState.WORK_COMPLETE, describe_closed(policy, snapshot))
     if snapshot.done_elsewhere:
-        done = snapshot.done_elsewhere
-        return _of_success(policy, snapshot, f"{done.run_id} on board {plain(done.board, 80)}")
+        other_run = snapshot.done_elsewhere
+        return _of_success(policy, snapshot, f"{other_run.run_id} on board {plain(other_run.board, 80)}")
     if run is None:
         return DerivedState(CardState.BLOCKED, "no run has started: /cardinal retry starts one")
     if run.ending is Ending.SUCCEEDED:

@@ -13,9 +13,9 @@ STATES = (CardState.DISCUSSING, CardState.NEEDS_INPUT, CardState.BLOCKED)
 HAS_ASSISTANT = True
 
 
-def enter(policy: Policy, snapshot: Snapshot, column: ColumnPolicy, occasion: RuleTrigger) -> Decision:
+def enter(policy: Policy, snapshot: Snapshot, column: ColumnPolicy, trigger: RuleTrigger) -> Decision:
     """Let the assistant answer the newest messages."""
-    actions = act(policy, snapshot, column.entry_actions, occasion)
+    actions = act(policy, snapshot, column.entry_actions, trigger)
     return derive_state(policy, snapshot) + ask_assistant(snapshot) + actions
 
 

@@ -24,14 +24,14 @@ TAKES = "text"
 def offers(policy: Policy, snapshot: Snapshot) -> Iterator[CommandOffer]:
     """Offer an answer to each question that waits: its choices, and words where it takes them."""
     for question in filter(None, dict.fromkeys((snapshot.question, snapshot.leaving))):
-        name, about = f"answer:{question.question_id}", subject_of(question)
+        name, subject = f"answer:{question.question_id}", subject_of(question)
         text = plain(question.text, MAX_ASKED)
         if question.choices:
             choices = tuple((str(number), plain(it)) for number, it in enumerate(question.choices, start=1))
-            yield CommandOffer(name, "Answer", text, Urgency.WAITED_FOR, choices=choices, subject=about)
-        if not question.choices or about not in CHOSEN_ONLY:
+            yield CommandOffer(name, "Answer", text, Urgency.WAITED_FOR, choices=choices, subject=subject)
+        if not question.choices or subject not in CHOSEN_ONLY:
             hint = "Or in your own words" if question.choices else text
-            yield CommandOffer(name, "Answer", hint, Urgency.WAITED_FOR, asks="Your answer", subject=about)
+            yield CommandOffer(name, "Answer", hint, Urgency.WAITED_FOR, asks="Your answer", subject=subject)
 
 
 def handle(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime) -> Decision:

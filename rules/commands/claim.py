@@ -35,7 +35,7 @@ def handle(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetim
             f"{run.run_id} has not ended, so the card is not free: `/cardinal cancel` first, then claim it."
         )
         return say(snapshot, given, text)
-    held = block.hold(snapshot, given, "claimed", claims=True)
+    decision = block.hold(snapshot, given, "claimed", claims=True)
     if describe_block(snapshot.stops, snapshot.card_id):
-        return held
-    return held + Decision((ChangeAssignees(snapshot.card_id, (given.by,), True, about(given)),))
+        return decision
+    return decision + Decision((ChangeAssignees(snapshot.card_id, (given.by,), True, about(given)),))

@@ -27,9 +27,9 @@ def handle(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetim
     if not 1 <= number <= most:
         known = f"There is no such follow-up: the findings of {run_id} have 1 to {most}."
         return say(snapshot, given, known)
-    made = next((it for it in snapshot.made if it.proposal == number), None)
-    if made is not None:
-        issue = f"{made.repository}#{made.number}"
+    follow_up = next((it for it in snapshot.made if it.proposal == number), None)
+    if follow_up is not None:
+        issue = f"{follow_up.repository}#{follow_up.number}"
         return say(snapshot, given, f"Follow-up {number} of {run_id} is {issue} already.", is_done=True)
     it = findings.follow_ups[number - 1]
     create = CreateCard(

@@ -27,9 +27,9 @@ def handle(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetim
 def command_table(policy: Policy) -> str:
     """Return a Markdown table of the commands, their effects and who may give them."""
     rows = ["| command | effect | who |", "| --- | --- | --- |"]
-    for name, part in COMMANDS.all():
+    for name, command in COMMANDS.all():
         every = group_by_permission(policy, name)
         who = " and ".join(alternatives(code(word) for word in group) for group in every)
-        usage = part.USAGE.replace("|", "\\|")
-        rows.append(f"| `{usage}` | {charter(part)} | {who} |")
+        usage = command.USAGE.replace("|", "\\|")
+        rows.append(f"| `{usage}` | {charter(command)} | {who} |")
     return "\n".join((*rows, "", "Write a command in the first line of a comment."))

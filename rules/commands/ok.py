@@ -35,24 +35,26 @@ def handle(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetim
 
     Never simply the newest: another one could slip in just before the command arrives.
     """
-    meant = find_meant(given, snapshot.held)
-    if not meant:
+    messages = find_meant(given, snapshot.held)
+    if not messages:
         return say(snapshot, given, "No comment by someone without write access is waiting here.")
-    if len(meant) > 1:
+    if len(messages) > 1:
         links = alternatives(
             f"`/cardinal ok #{_kind(candidate)}{candidate.comment_id}` ({code(candidate.author, 40)})"
-            for candidate in meant[-_SHOWN:]
+            for candidate in messages[-_SHOWN:]
         )
-        return say(snapshot, given, f"{len(meant)} comments wait, so nothing was let through: say {links}.")
-    (held,) = meant
-    if held.changed == "edited":
-        text = f"{code(held.author, 40)} edited that comment after it was posted: what you see is not what"
+        return say(
+            snapshot, given, f"{len(messages)} comments wait, so nothing was let through: say {links}."
+        )
+    (message,) = messages
+    if message.changed == "edited":
+        text = f"{code(message.author, 40)} edited that comment after it was posted: what you see is not what"
         return say(
             snapshot, given, f"{text} waits here, so nothing was let through. Say it in your own words."
         )
-    release = CommentReleased(snapshot.card_id, held.comment_id, held.place, given.by)
-    because = (f"{given.by} lets a comment by {code(held.author, 40)} through",)
-    return Decision((release,), because) + _pass_on(policy, snapshot, given, held)
+    release = CommentReleased(snapshot.card_id, message.comment_id, message.place, given.by)
+    because = (f"{given.by} lets a comment by {code(message.author, 40)} through",)
+    return Decision((release,), because) + _pass_on(policy, snapshot, given, message)
 
 
 def find_meant(given: CommandGiven, held: Iterable[MessageRow]) -> list[MessageRow]:
@@ -74,14 +76,15 @@ def _pass_on(policy: Policy, snapshot: Snapshot, given: CommandGiven, held: Mess
     )
     run, question = snapshot.live_run, snapshot.question
     older = question and was_before(held.at, question.asked_at)  # it answers something else
-    decided = (
+    decision = (
         listeners.steer(snapshot, run, words) if run and older else listeners.deliver(policy, snapshot, words)
     )
     said = f"{held.author} wrote, and {given.by} lets it through:\n{held.text}"
     intents = (
-        replace(intent, text=said) if isinstance(intent, RunSteered) else intent for intent in decided.intents
+        replace(intent, text=said) if isinstance(intent, RunSteered) else intent
+        for intent in decision.intents
     )
-    return Decision(tuple(intents), decided.because)
+    return Decision(tuple(intents), decision.because)
 
 
 def _is_meant(held: MessageRow, given: CommandGiven) -> bool:

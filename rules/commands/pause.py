@@ -47,8 +47,8 @@ def handle(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetim
             snapshot, given, f"{run.run_id} is already paused. `/cardinal resume` continues it.", is_done=True
         )
     target = targets(snapshot)[scope]
-    if held := next((it for it in snapshot.stops if (it.scope, it.target) == (scope, target)), None):
-        _, undo = stop_words(scope, held.by, held.because, claims=held.claims)
+    if held_stop := next((it for it in snapshot.stops if (it.scope, it.target) == (scope, target)), None):
+        _, undo = stop_words(scope, held_stop.by, held_stop.because, claims=held_stop.claims)
         return say(snapshot, given, f"The {scope} is already stopped. `{undo}` resumes it.", is_done=True)
     order = StopOrdered(snapshot.board_id, scope, target, given.by)
     return Decision((order,), (f"{given.by} stops the {scope}",))

@@ -40,12 +40,12 @@ def handle(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetim
     column = policy.column(snapshot.column)
     final = column and policy.archetype(snapshot.column).IS_FINAL
     if column and final and snapshot.open_pull and not snapshot.live_run:
-        decided = act(policy, snapshot, column.entry_actions, RuleTrigger("retry", given.by, now))
+        decision = act(policy, snapshot, column.entry_actions, RuleTrigger("retry", given.by, now))
         if is_dragged(policy, snapshot):
-            return decided
+            return decision
         # What is merged after a check or in its turn is merged for whoever put the card where it stands.
         placed = MoverFound(snapshot.card_id, snapshot.column or "", given.by, given.role)
-        return Decision((placed,)) + decided
+        return Decision((placed,)) + decision
     run = snapshot.run
     if run and snapshot.unopened and run.has_finished_work and not snapshot.open_pull:
         said = f"Cardinal opens the pull request of {run.run_id} again. Its work is done: no run was started."

@@ -32,13 +32,13 @@ def handle(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetim
     run_id = run.run_id if wanted and run else RunId("")
     subject = run_id or "the card"
     followed = CardSubscribed(snapshot.card_id, given.by, run_id)
-    decided = Decision((followed,), (f"{given.by} follows {subject}",))
+    decision = Decision((followed,), (f"{given.by} follows {subject}",))
     if given.addresses_unread:
         why = "cannot read its file of addresses. Ask its operator to run `cardinal doctor`"
     elif given.no_address:
         remedy = code(f"cardinal notify add {given.by}")
         why = f"has no address for them. Ask Cardinal's operator to run {remedy}"
     else:
-        return decided
+        return decision
     follows = f"{code(given.by, 40)} follows {subject}, but no notice can be sent yet"
-    return decided + say(snapshot, given, f"{follows}: Cardinal {why}; notices come from then on.")
+    return decision + say(snapshot, given, f"{follows}: Cardinal {why}; notices come from then on.")

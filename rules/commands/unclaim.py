@@ -21,8 +21,8 @@ INSTEAD = "Others are unassigned with `/cardinal unassign <people>`."
 
 def handle(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime) -> Decision:
     """Undo your own `/cardinal claim`."""
-    mine = [it for it in snapshot.stops if it.claims and it.by.casefold() == given.by.casefold()]
-    if not describe_block(mine, snapshot.card_id):
+    stops = [stop for stop in snapshot.stops if stop.claims and stop.by.casefold() == given.by.casefold()]
+    if not describe_block(stops, snapshot.card_id):
         held = describe_block(snapshot.stops, snapshot.card_id) or "no one has claimed it"
         return say(snapshot, given, sentence(f"You have not claimed this card: {held}"))
     unassign = ChangeAssignees(snapshot.card_id, (given.by,), False, about(given))

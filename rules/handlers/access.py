@@ -27,10 +27,10 @@ def explain_pull_card(policy: Policy, snapshot: Snapshot, *, entered: bool) -> D
     archetype, column = policy.archetype(snapshot.column), policy.column(snapshot.column)
     if column is None or (archetype.IS_FINAL and not column.on_entry):
         return derive_state(policy, snapshot)  # nothing would happen for any card
-    shown = change_state(policy, snapshot, CardState.BLOCKED, because, Reason.OUT_OF_REACH)
+    decision = change_state(policy, snapshot, CardState.BLOCKED, because, Reason.OUT_OF_REACH)
     if entered and (archetype.STARTS_RUNS or archetype.HAS_ASSISTANT):
-        shown += Decision((Say(snapshot.card_id, "pull-card", sentence(because)),))
-    return shown
+        decision += Decision((Say(snapshot.card_id, "pull-card", sentence(because)),))
+    return decision
 
 
 def refuse_outside_owner(policy: Policy, snapshot: Snapshot) -> Decision:

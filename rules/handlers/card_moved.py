@@ -43,10 +43,10 @@ def serve_new_card(policy: Policy, snapshot: Snapshot, event: CardSeen, now: dat
     if event.column != snapshot.column:
         return Decision((), ("the card has moved on since",))
     if not event.arrived:  # it stood there before Cardinal came: nobody dragged it for an agent
-        known = derive_state(policy, snapshot)
+        decision = derive_state(policy, snapshot)
         is_done = policy.archetype(snapshot.column).IS_FINAL  # its face on GitHub stays as people left it
-        shown = (it for it in known.intents if not (is_done and isinstance(it, UpdateFace)))
-        return Decision(tuple(shown), known.because)
+        shown = (intent for intent in decision.intents if not (is_done and isinstance(intent, UpdateFace)))
+        return Decision(tuple(shown), decision.because)
     if _nobody_dragged(policy, snapshot):
         return derive_state(policy, snapshot, UNDRAGGED)
     return enter_column(policy, snapshot, now)
@@ -115,10 +115,12 @@ def dragger(snapshot: Snapshot) -> str:
 
 def exit_from(policy: Policy, snapshot: Snapshot, column: str | None, now: datetime) -> Decision:
     """Carry out the `on_exit` actions of the column that the card left."""
-    left = policy.column(column)
-    if left is None or not left.on_exit:
+    column_policy = policy.column(column)
+    if column_policy is None or not column_policy.on_exit:
         return Decision()
-    return act(policy, snapshot, left.on_exit, RuleTrigger(f"{column}/on_exit", dragger(snapshot), now))
+    return act(
+        policy, snapshot, column_policy.on_exit, RuleTrigger(f"{column}/on_exit", dragger(snapshot), now)
+    )
 
 
 def enter_column(policy: Policy, snapshot: Snapshot, now: datetime) -> Decision:
@@ -129,8 +131,8 @@ def enter_column(policy: Policy, snapshot: Snapshot, now: datetime) -> Decision:
     column = policy.column(snapshot.column)
     if column is None:
         return released + derive_state(policy, snapshot)
-    occasion = RuleTrigger(f"{snapshot.column}/on_entry", dragger(snapshot), now)
-    return released + policy.archetype(snapshot.column).enter(policy, snapshot, column, occasion)
+    trigger = RuleTrigger(f"{snapshot.column}/on_entry", dragger(snapshot), now)
+    return released + policy.archetype(snapshot.column).enter(policy, snapshot, column, trigger)
 
 
 @answers(CardConverted, by_mover=True)

@@ -41,8 +41,8 @@ def of_check(policy: Policy, snapshot: Snapshot) -> tuple[Button, ...]:
     """Return the buttons for the card as it is, at most three; none without an open pull request."""
     if snapshot.open_pull is None or snapshot.archived:
         return ()
-    offers = (it for it in fitting(policy, snapshot) if of_button(it.name))
-    buttons = (Button(it.label, it.name, it.hint) for it in offers)
+    offers = (offer for offer in fitting(policy, snapshot) if of_button(offer.name))
+    buttons = (Button(offer.label, offer.name, offer.hint) for offer in offers)
     # One whose name GitHub does not take is left out: the same command can be written.
     return (*(button for button in buttons if button.fits), EXPLAIN)[:MAX]
 
@@ -78,10 +78,10 @@ def describe_superseded(snapshot: Snapshot, given: CommandGiven) -> str:
     return f"That was about {about}, and {run.run_id} has started since: nothing was done."
 
 
-def answer_press(snapshot: Snapshot, decided: Decision, given: CommandGiven, now: datetime) -> Decision:
+def answer_press(snapshot: Snapshot, decision: Decision, given: CommandGiven, now: datetime) -> Decision:
     """Return the decision on a press: it has no comment that could be marked, and each is answered anew."""
     about = f"button:{given.command}:{given.by}:{time_stamp(now)}"
     intents = (
-        replace(intent, about=about) if isinstance(intent, Say) else intent for intent in decided.intents
+        replace(intent, about=about) if isinstance(intent, Say) else intent for intent in decision.intents
     )
-    return Decision(tuple(intents), decided.because) + check(snapshot)
+    return Decision(tuple(intents), decision.because) + check(snapshot)

@@ -63,17 +63,17 @@ def after_run(policy: Policy, snapshot: Snapshot, event: RunEnded, now: datetime
 
 def _why_not(policy: Policy, snapshot: Snapshot, event: ChecksSettled, now: datetime) -> str:
     """Return why no repair starts by itself, with the next step; empty where one starts."""
-    limits, seen = policy.limits, snapshot.ci
+    limits, ci = policy.limits, snapshot.ci
     if feedback_waits(snapshot):
         return "the next revision repairs it, too"
     if choose_mode(policy, snapshot).mode == INVESTIGATE:
         return "its card is only investigated; /cardinal fix starts a run that repairs it"
     if limits.repairs == 0:
         return "the policy does not let a run repair it; /cardinal retry starts a run"
-    if seen is not None and seen.repaired == event.head:
+    if ci is not None and ci.repaired == event.head:
         return "a run has tried on this very commit; /cardinal retry starts another"
-    if seen is not None and seen.repairs >= limits.repairs:
-        return f"still, after {count(seen.repairs, 'repair')} in a row; look at it, or /cardinal retry"
+    if ci is not None and ci.repairs >= limits.repairs:
+        return f"still, after {count(ci.repairs, 'repair')} in a row; look at it, or /cardinal retry"
     lately = sum(1 for begun in snapshot.begun if now - begun < timedelta(hours=1))
     if lately >= limits.automatic_runs_per_hour:
         return f"{lately} runs began within an hour; /cardinal retry starts one"
@@ -82,11 +82,11 @@ def _why_not(policy: Policy, snapshot: Snapshot, event: ChecksSettled, now: date
 
 def _comment_on(policy: Policy, snapshot: Snapshot, event: ChecksSettled, because: str) -> Decision:
     text = f"{because}."
-    said = Decision((Say(snapshot.card_id, f"ci:{event.head}", text, "pull"),), (because,))
+    decision = Decision((Say(snapshot.card_id, f"ci:{event.head}", text, "pull"),), (because,))
     busy = snapshot.live_run or not policy.archetype(snapshot.column).STARTS_RUNS
     if busy or all(failure.on_base for failure in event.failures):
-        return said + explain(snapshot, because, Reason.CHECKS_RED)
-    return said + change_state(policy, snapshot, CardState.BLOCKED, because, Reason.CHECKS_RED)
+        return decision + explain(snapshot, because, Reason.CHECKS_RED)
+    return decision + change_state(policy, snapshot, CardState.BLOCKED, because, Reason.CHECKS_RED)
 
 
 def _names(names: tuple[str, ...]) -> str:

@@ -107,17 +107,17 @@ def obey_command(policy: Policy, snapshot: Snapshot, event: CommandGiven, now: d
         return _too_fast(policy, snapshot, event, now)
     if door_of(event.source) in (BUTTON, *APART):
         return _obey_press(policy, snapshot, event, now)
-    decided = _limit_answers(_obey(policy, snapshot, event, now), event, now)
+    decision = _limit_answers(_obey(policy, snapshot, event, now), event, now)
     if door_of(event.source) == BOX:
         # The tick stays in the comment until it is written anew; a reaction to oneself would say nothing.
         run = snapshot.run
         again: tuple[Intent, ...] = (WriteRunComment(snapshot.card_id, run.run_id),) if run else ()
-        return decided + Decision(again)
-    answered = bool(decided.intents) and all(isinstance(intent, Say) for intent in decided.intents)
+        return decision + Decision(again)
+    answered = bool(decision.intents) and all(isinstance(intent, Say) for intent in decision.intents)
     if answered and snapshot.goes_first and event.command not in ANSWERS:
         return Decision((), (f"it is for {snapshot.goes_first.run_id}, on the same issue",))
     mark = React(snapshot.card_id, event.place, event.comment_id, "eyes" if answered else "+1")
-    return Decision((mark,)) + decided
+    return Decision((mark,)) + decision
 
 
 def _obey(policy: Policy, snapshot: Snapshot, event: CommandGiven, now: datetime) -> Decision:
@@ -126,21 +126,21 @@ def _obey(policy: Policy, snapshot: Snapshot, event: CommandGiven, now: datetime
         return say(snapshot, event, "That box was ticked before the newest run, so it changed nothing.")
     if snapshot.pull_card and event.command not in OF_BOARD:
         return say(snapshot, event, sentence(SENTENCES[snapshot.pull_card]))
-    decided = COMMANDS.load(event.command).handle(policy, snapshot, event, now)
-    return with_the_first(snapshot, event, decided, now)
+    decision = COMMANDS.load(event.command).handle(policy, snapshot, event, now)
+    return with_the_first(snapshot, event, decision, now)
 
 
 def _obey_press(policy: Policy, snapshot: Snapshot, event: CommandGiven, now: datetime) -> Decision:
     """Obey a button of the check or a form, unless it is about an older run than the card's newest."""
     late = check_buttons.describe_superseded(snapshot, event)
     refused = with_the_first(snapshot, event, say(snapshot, event, late), now) if late else Decision()
-    decided = refused if late else _obey(policy, snapshot, event, now)
+    decision = refused if late else _obey(policy, snapshot, event, now)
     if door_of(event.source) in APART:
-        return _report(snapshot, decided, event)
-    return _limit_answers(check_buttons.answer_press(snapshot, decided, event, now), event, now)
+        return _report(snapshot, decision, event)
+    return _limit_answers(check_buttons.answer_press(snapshot, decision, event, now), event, now)
 
 
-def _report(snapshot: Snapshot, decided: Decision, event: CommandGiven) -> Decision:
+def _report(snapshot: Snapshot, decision: Decision, event: CommandGiven) -> Decision:
     """Report on the card a command that nobody can see there, with its answer, in one comment."""
     argument = plain(event.argument, MAX_SHOWN)
     where = {
@@ -149,9 +149,9 @@ def _report(snapshot: Snapshot, decided: Decision, event: CommandGiven) -> Decis
     }.get(event.place, "on Cardinal's page")
     said = f"{code(event.by, 40)} gave `/cardinal {event.command}` {where}"
     said += f": “{argument}”." if argument else "."
-    said_on_card = [intent for intent in decided.intents if isinstance(intent, Say)]
+    said_on_card = [intent for intent in decision.intents if isinstance(intent, Say)]
     answers = [intent.text for intent in said_on_card]
-    acts = tuple(intent for intent in decided.intents if not isinstance(intent, Say))
+    acts = tuple(intent for intent in decision.intents if not isinstance(intent, Say))
     apart = "\n\n" if any(answer.startswith(("- ", "| ")) for answer in answers) else " "  # Markdown wants it
     told = Say(
         snapshot.card_id,
@@ -163,7 +163,7 @@ def _report(snapshot: Snapshot, decided: Decision, event: CommandGiven) -> Decis
         or any(it.is_done for it in said_on_card)
         or any(map(_has_effect, acts)),
     )
-    return Decision((*acts, told), (*decided.because, told.text))
+    return Decision((*acts, told), (*decision.because, told.text))
 
 
 def _has_effect(act: Intent | Event) -> bool:
@@ -207,12 +207,12 @@ def explain_refusal(policy: Policy, snapshot: Snapshot, event: CommandRefused, n
     return _limit_answers(Decision((mark, answer), (event.because,)), event, now)
 
 
-def _limit_answers(decided: Decision, event: CommandGiven | CommandRefused, now: datetime) -> Decision:
+def _limit_answers(decision: Decision, event: CommandGiven | CommandRefused, now: datetime) -> Decision:
     """Answer people without write access once an hour and card: each comment is a mail to many."""
     if role_of(event.role).covers(Role.WRITE):
-        return decided
+        return decision
     once = f"outsider:{event.by}:{now:%Y%m%d%H}"
     intents = (
-        replace(intent, about=once) if isinstance(intent, Say) else intent for intent in decided.intents
+        replace(intent, about=once) if isinstance(intent, Say) else intent for intent in decision.intents
     )
-    return Decision(tuple(intents), decided.because)
+    return Decision(tuple(intents), decision.because)

@@ -19,16 +19,16 @@ def follow_other(policy: Policy, snapshot: Snapshot) -> Decision:
 
     Its own run ends where it waited for just that work; else it starts by itself.
     """
-    run, done = snapshot.live_run, snapshot.done_elsewhere
+    run, other_run = snapshot.live_run, snapshot.done_elsewhere
     if snapshot.archived or snapshot.only_shown or not policy.archetype(snapshot.column).STARTS_RUNS:
         return Decision()
     if run is None:
-        return derive_state(policy, snapshot) if done else Decision()
-    same = done is not None and (run.mode, run.asked) == (FIX, done.asked)
-    if done is None or not same or run.begun or feedback_waits(snapshot):
+        return derive_state(policy, snapshot) if other_run else Decision()
+    same = other_run is not None and (run.mode, run.asked) == (FIX, other_run.asked)
+    if other_run is None or not same or run.begun or feedback_waits(snapshot):
         waits = run.state is RunState.QUEUED and snapshot.because
         return derive_state(policy, snapshot) if waits else Decision()
-    because = f"{done.run_id} on board {done.board} has done this work"
+    because = f"{other_run.run_id} on board {other_run.board} has done this work"
     return Decision((end_waiting(run, "superseded", because),), (because,))
 
 

@@ -46,8 +46,8 @@ def advance_lane(policy: Policy, snapshot: Snapshot, now: datetime) -> Decision:
     waits = snapshot.reason is Reason.MERGE_LANE and snapshot.open_pull is not None
     if column is None or not waits or not is_dragged(policy, snapshot):
         return Decision()
-    occasion = RuleTrigger(f"lane:{snapshot.open_pull.head if snapshot.open_pull else ''}", "lane", now)
-    return act(policy, snapshot, column.entry_actions, occasion)
+    trigger = RuleTrigger(f"lane:{snapshot.open_pull.head if snapshot.open_pull else ''}", "lane", now)
+    return act(policy, snapshot, column.entry_actions, trigger)
 
 
 def after_merge(policy: Policy, snapshot: Snapshot, now: datetime) -> Decision:
@@ -82,9 +82,9 @@ def follow_check(policy: Policy, snapshot: Snapshot, event: RunEvent, now: datet
         if event.reason == CONFLICT:
             return _stuck(snapshot, event)
         again = _is_outdated(snapshot, event) and event.ending is not Ending.CANCELLED
-        decided = after_merge(policy, snapshot, now) if again else Decision()
-        if any(isinstance(intent, QueueRun) for intent in decided.intents):
-            return decided
+        decision = after_merge(policy, snapshot, now) if again else Decision()
+        if any(isinstance(intent, QueueRun) for intent in decision.intents):
+            return decision
     return check_only.follow_check(policy, snapshot, event, now)
 
 
@@ -99,8 +99,8 @@ def _is_outdated(snapshot: Snapshot, event: RunEnded) -> bool:
 def _stuck(snapshot: Snapshot, event: RunEnded) -> Decision:
     """Say why the branch could not be rebased, and the next step."""
     because = plain(event.detail, 500)
-    said = Say(snapshot.card_id, f"rebase:{event.run_id}", sentence(because), "pull")
-    return explain(snapshot, because) + Decision((said,))
+    say = Say(snapshot.card_id, f"rebase:{event.run_id}", sentence(because), "pull")
+    return explain(snapshot, because) + Decision((say,))
 
 
 @answers(MergeAwaited)
@@ -137,11 +137,11 @@ def report_group(policy: Policy, snapshot: Snapshot, event: GroupFormed, now: da
     pull, card = snapshot.open_pull, snapshot.card_id
     if pull is None or pull.number != event.number:
         return Decision((), ("the pull request has been closed since",))
-    checked = Decision((CheckGroup(card, event.number, event.head),), ("the merge queue wants the check",))
+    decision = Decision((CheckGroup(card, event.number, event.head),), ("the merge queue wants the check",))
     if snapshot.live_run:
-        return checked
+        return decision
     because = WAITS["queue"].format(number=event.number)
-    return checked + explain(snapshot, because, Reason.MERGE_QUEUE)
+    return decision + explain(snapshot, because, Reason.MERGE_QUEUE)
 
 
 @answers(GroupGone)
@@ -169,8 +169,8 @@ def bring_up_to_date(policy: Policy, snapshot: Snapshot, event: MergeOutdated, n
     # The next one gets its turn; nobody looks at a card in its last column again.
     why = "; ".join(begun.because) or "it cannot be rebased now"
     because = f"pull request #{pull.number} left the merge lane: {why}, then say /cardinal retry"
-    said = Say(snapshot.card_id, f"lane:{event.head}:{event.base}", sentence(because), "pull")
-    return explain(snapshot, because) + Decision((said,))
+    say = Say(snapshot.card_id, f"lane:{event.head}:{event.base}", sentence(because), "pull")
+    return explain(snapshot, because) + Decision((say,))
 
 
 def cancel_merge_if_unwanted(policy: Policy, snapshot: Snapshot, *, moved: bool = False) -> Decision:

@@ -118,8 +118,8 @@ def _is_overtaken(policy: Policy, snapshot: Snapshot, act: str) -> bool:
         case "markready":
             if pull is None or not pull.draft or snapshot.live_check:
                 return True  # the check takes it out of draft, or says why not
-            rest = derive(policy, snapshot)
-            return rest is not None and rest.state is CardState.CHANGES_REQUESTED
+            derived = derive(policy, snapshot)
+            return derived is not None and derived.state is CardState.CHANGES_REQUESTED
         case _:
             return False
 
@@ -132,8 +132,10 @@ def _is_wanted(event: EntryGivenUp) -> bool:
 def _unmade(snapshot: Snapshot, event: EntryGivenUp, now: datetime) -> Decision:
     """Report a card that a person or an agent wanted and that could not be made, and how to try again."""
     because = f"{plain(event.key, 40)} was given up: {plain(event.because, 160)}"
-    if (wanted := snapshot.proposed) is not None:
-        text = f"The card that {wanted.run_id} proposed in {wanted.repository} could not be made as agreed: "
+    if (proposed := snapshot.proposed) is not None:
+        text = (
+            f"The card that {proposed.run_id} proposed in {proposed.repository} could not be made as agreed: "
+        )
         return Decision(
             (
                 Say(

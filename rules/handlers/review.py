@@ -68,8 +68,8 @@ def _show_approval(policy: Policy, snapshot: Snapshot, event: ReviewSubmitted, n
         return derive_state(policy, snapshot)
     missed = event.submitted_at is not None and not was_before(snapshot.moved_at, event.submitted_at)
     if missed and snapshot.state is CardState.BLOCKED and is_dragged(policy, snapshot):
-        occasion = RuleTrigger(f"review:{event.review_id}", event.author, now)
-        return act(policy, snapshot, column.entry_actions, occasion)
+        trigger = RuleTrigger(f"review:{event.review_id}", event.author, now)
+        return act(policy, snapshot, column.entry_actions, trigger)
     return explain(snapshot, "it is approved: drag the card here again, or /cardinal retry, to merge it")
 
 
@@ -77,9 +77,9 @@ def _show_approval(policy: Policy, snapshot: Snapshot, event: ReviewSubmitted, n
 def forget_review(policy: Policy, snapshot: Snapshot, event: ReviewDismissed, now: datetime) -> Decision:
     if snapshot.live_run:
         return Decision()
-    rest = policy.archetype(snapshot.column).AFTER_DISMISSAL
-    if snapshot.verdict == "none" and rest:
-        return change_state(policy, snapshot, rest.state, rest.because)
+    derived = policy.archetype(snapshot.column).AFTER_DISMISSAL
+    if snapshot.verdict == "none" and derived:
+        return change_state(policy, snapshot, derived.state, derived.because)
     return derive_state(policy, snapshot)
 
 
@@ -89,22 +89,22 @@ def apply_earlier_end(policy: Policy, snapshot: Snapshot, event: PullOpened, now
     card, run = snapshot.card_id, snapshot.run
     if is_abandoned(policy, snapshot):
         return abandon(snapshot, "the card was given up before its pull request was there")
-    shown = Decision((UpdateFace(card),), (f"pull request #{event.number} is open",))
+    decision = Decision((UpdateFace(card),), (f"pull request #{event.number} is open",))
     if run:
-        shown += Decision((WriteRunComment(card, run.run_id),))
+        decision += Decision((WriteRunComment(card, run.run_id),))
     if run and run.ending is Ending.SUCCEEDED and snapshot.open_pull:
         ready = leaves_draft(snapshot, run.run_id).intents if snapshot.open_pull.draft else ()
-        shown += Decision((UpdatePull(card), *ready))
+        decision += Decision((UpdatePull(card), *ready))
     elif snapshot.open_pull and snapshot.open_pull.unfinished:  # the run may have parked or ended meanwhile
-        shown += Decision((UpdatePull(card),))
+        decision += Decision((UpdatePull(card),))
     if snapshot.state is CardState.DONE and merges(policy, snapshot):  # it came before its pull request
         because = (
             f"to merge pull request #{event.number}, drag the card out and in again, or say /cardinal retry"
         )
         notice = Say(card, f"late-pull:{event.number}", sentence(because), "pull")
-        return shown + change_state(policy, snapshot, CardState.BLOCKED, because) + Decision((notice,))
+        return decision + change_state(policy, snapshot, CardState.BLOCKED, because) + Decision((notice,))
     # It may have been held or given up, and the card says so.
-    return shown if snapshot.live_run or not run else shown + derive_state(policy, snapshot)
+    return decision if snapshot.live_run or not run else decision + derive_state(policy, snapshot)
 
 
 @answers(PullChanged, unsettles_merge=True, changes_check=True)
@@ -117,9 +117,9 @@ def follow_pull(policy: Policy, snapshot: Snapshot, event: PullChanged, now: dat
     if event.state == "open":
         blocked = snapshot.state is CardState.BLOCKED and not snapshot.live_run
         reopened = blocked and policy.archetype(snapshot.column).HAS_REVIEWS
-        checked = check_push(policy, snapshot, now)
-        checked = checked if checked.intents else _stays_draft(snapshot)
-        return face + (derive_state(policy, snapshot) if reopened else Decision()) + checked
+        decision = check_push(policy, snapshot, now)
+        decision = decision if decision.intents else _stays_draft(snapshot)
+        return face + (derive_state(policy, snapshot) if reopened else Decision()) + decision
     stopped = _stop(snapshot, f"pull request #{event.number} was {event.state}")
     if event.state == "closed":
         return stopped + face + (Decision() if snapshot.live_run else derive_state(policy, snapshot))

@@ -133,18 +133,18 @@ def show_step(policy: Policy, snapshot: Snapshot, event: runs.RunEvent, now: dat
     run = _newest(snapshot, event)
     if run is None:
         return show_run(policy, snapshot, event, now)
-    seen = show_run(policy, snapshot, event, now) + derive_state(policy, snapshot)
+    decision = show_run(policy, snapshot, event, now) + derive_state(policy, snapshot)
     waits = isinstance(event, runs.RunStepped) and event.after is RunState.AWAITING_APPROVAL
     if waits or not isinstance(event, runs.RunStepped):
-        seen += _ticker(snapshot) + _report_early(snapshot)
+        decision += _ticker(snapshot) + _report_early(snapshot)
     if waits:
-        seen = _post_plan(snapshot, run) + seen
+        decision = _post_plan(snapshot, run) + decision
     if isinstance(event, runs.RunQueued):
-        seen += overlap.notice_overlap(policy, snapshot, run) + failed_run.tell_fallback(snapshot, event)
-        seen += job.add_requested_budget(snapshot, event, now)
+        decision += overlap.notice_overlap(policy, snapshot, run) + failed_run.tell_fallback(snapshot, event)
+        decision += job.add_requested_budget(snapshot, event, now)
     if run.state is RunState.QUEUED:
-        seen += ask_about_blockers(policy, snapshot, run.run_id)
-    return seen + _meanwhile(snapshot, run, event) + came_through(snapshot, run, event)
+        decision += ask_about_blockers(policy, snapshot, run.run_id)
+    return decision + _meanwhile(snapshot, run, event) + came_through(snapshot, run, event)
 
 
 @answers(runs.BranchExported, stage.SnapshotTaken, reads=("shared",))
@@ -196,9 +196,9 @@ def plan_settled(
 def question_asked(policy: Policy, snapshot: Snapshot, event: runs.QuestionAsked, now: datetime) -> Decision:
     """Post the question, and show the card as waiting for a person."""
     post = PostQuestion(snapshot.card_id, event.run_id, event.question_id)
-    seen = show_run(policy, snapshot, event, now) + _ticker(snapshot)
+    decision = show_run(policy, snapshot, event, now) + _ticker(snapshot)
     state = derive_state(policy, snapshot) if _newest(snapshot, event) else Decision()
-    return Decision((post,), (f"{event.run_id} asks",)) + state + seen
+    return Decision((post,), (f"{event.run_id} asks",)) + state + decision
 
 
 @answers(runs.QuestionAnswered, changes_check=True, reads=("proposed",))
@@ -214,21 +214,21 @@ def write_answer(policy: Policy, snapshot: Snapshot, event: runs.QuestionAnswere
 
 def _make_agreed_card(snapshot: Snapshot, event: runs.QuestionAnswered) -> Decision:
     """Make the card in another repository that somebody just agreed to."""
-    wanted = snapshot.proposed
-    if event.code != Code.CREATE or wanted is None:
+    proposed = snapshot.proposed
+    if event.code != Code.CREATE or proposed is None:
         return Decision()
-    made = CreateCard(
+    create_card = CreateCard(
         card_id=snapshot.card_id,
         run_id=event.run_id,
-        proposal=wanted.proposal,
-        title=wanted.title,
-        body=wanted.body,
-        reason=wanted.reason,
-        repository=wanted.repository,
-        relation=wanted.relation,
+        proposal=proposed.proposal,
+        title=proposed.title,
+        body=proposed.body,
+        reason=proposed.reason,
+        repository=proposed.repository,
+        relation=proposed.relation,
         by=event.by,
     )
-    return Decision((made,), (f"{event.by} wants the card in {wanted.repository}",))
+    return Decision((create_card,), (f"{event.by} wants the card in {proposed.repository}",))
 
 
 @answers(runs.BranchPushed, changes_check=True)
@@ -258,11 +258,11 @@ def card_proposed(policy: Policy, snapshot: Snapshot, event: related.CardPropose
         return Decision((), (f"{event.run_id} wants a card in {event.repository}: people are asked",))
     given = (event.proposal, event.title, event.body, event.reason)
     run = _newest(snapshot, event)
-    rules = policy.column(run.column) if run else None
-    pipelines = rules.pipelines if rules else Pipelines()
+    column = policy.column(run.column) if run else None
+    pipelines = column.pipelines if column else Pipelines()
     known = {column_key(name): name for name in pipelines.columns}
     own = run.column if run and event.start and pipelines.start else ""
-    made = CreateCard(
+    create_card = CreateCard(
         snapshot.card_id,
         event.run_id,
         *given,
@@ -272,7 +272,7 @@ def card_proposed(policy: Policy, snapshot: Snapshot, event: related.CardPropose
         skills=tuple(skill for skill in event.skills if skill in pipelines.skills),
         agent=event.agent,
     )
-    return Decision((made,), (f"{event.run_id} wants a new card",))
+    return Decision((create_card,), (f"{event.run_id} wants a new card",))
 
 
 @answers(related.CardLinked)
@@ -309,14 +309,18 @@ def finish_run(policy: Policy, snapshot: Snapshot, event: runs.RunEnded, now: da
     posted = () if announced else (_last_word(card, run, event),)
     report = Decision(posted, (f"{event.run_id} ended: {event.ending}",))
     report += judge_halt(policy, snapshot, event, now)
-    seen = show_run(policy, snapshot, event, now) + _ticker(snapshot)
+    decision = show_run(policy, snapshot, event, now) + _ticker(snapshot)
     if run is None:
-        return report + seen
+        return report + decision
     if run.is_adopted:  # what its end led to is done, or for people to decide
-        return report + seen + derive_state(policy, snapshot)
+        return report + decision + derive_state(policy, snapshot)
     delivered = _deliver(snapshot, event) if run.mode != INVESTIGATE else Decision()
     return (
-        report + _close_boxes(snapshot, run) + delivered + seen + _onward(policy, snapshot, run, event, now)
+        report
+        + _close_boxes(snapshot, run)
+        + delivered
+        + decision
+        + _onward(policy, snapshot, run, event, now)
     )
 
 

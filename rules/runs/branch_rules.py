@@ -80,10 +80,12 @@ def of_merge(
     rules: Iterable[BranchRule], base: str, method: str, message: str, *, signed: bool
 ) -> tuple[RuleObjection, ...]:
     """Return the objections of the base branch's rules against a merge; `message` is empty if unknown."""
-    known = tuple(rules)
-    if any(rule.kind == "merge_queue" for rule in known):  # it has a method and messages of its own
+    branch_rules = tuple(rules)
+    if any(rule.kind == "merge_queue" for rule in branch_rules):  # it has a method and messages of its own
         method = message = ""
-    return tuple(objection for rule in known for objection in _of_merge(rule, base, method, message, signed))
+    return tuple(
+        objection for rule in branch_rules for objection in _of_merge(rule, base, method, message, signed)
+    )
 
 
 def environments(rules: Iterable[BranchRule]) -> tuple[str, ...]:

@@ -59,18 +59,18 @@ class BudgetAllocator:
     ) -> None:
         self._policy, self._spent, self._reserved = policy, spent, list(reserved)
 
-    def grant(self, wish: Share) -> BudgetReserved | str:
+    def grant(self, share: Share) -> BudgetReserved | str:
         """Return the run's grant, or the sentence that says why it has to wait."""
-        bounds = tuple(self._bounds(wish))
+        bounds = tuple(self._bounds(share))
         tightest = min(bounds, key=lambda bound: bound.left_usd, default=None)
-        if wish.usd <= 0 or tightest is None or tightest.left_usd >= wish.usd - _CENT_PART:
-            return BudgetReserved(wish.run_id, max(0.0, wish.usd), "", 0.0)
-        if tightest.left_usd < max(MIN_USD, MIN_SHARE * wish.usd):
-            return _why(tightest, wish)
-        return BudgetReserved(wish.run_id, tightest.left_usd, tightest.limit, tightest.limit_usd)
+        if share.usd <= 0 or tightest is None or tightest.left_usd >= share.usd - _CENT_PART:
+            return BudgetReserved(share.run_id, max(0.0, share.usd), "", 0.0)
+        if tightest.left_usd < max(MIN_USD, MIN_SHARE * share.usd):
+            return _why(tightest, share)
+        return BudgetReserved(share.run_id, tightest.left_usd, tightest.limit, tightest.limit_usd)
 
-    def reserve(self, wish: Share, granted: BudgetReserved) -> None:
-        self._reserved.append(Share(wish.run_id, wish.card_id, wish.column, wish.by, granted.usd))
+    def reserve(self, share: Share, granted: BudgetReserved) -> None:
+        self._reserved.append(Share(share.run_id, share.card_id, share.column, share.by, granted.usd))
 
     def _bounds(self, wish: Share) -> Iterator[_Bound]:
         limits, column = self._policy.limits, self._policy.column(wish.column)
@@ -85,8 +85,8 @@ class BudgetAllocator:
         for limit, limit_usd in wanted.items():
             if limit_usd is not None:
                 name = wish.of(limit)
-                mine = tuple(share for share in others if share.of(limit) == name)
-                yield _Bound(limit, limit_usd, self._spent.get((limit, name), 0.0), mine)
+                shares = tuple(share for share in others if share.of(limit) == name)
+                yield _Bound(limit, limit_usd, self._spent.get((limit, name), 0.0), shares)
 
 
 def _why(bound: _Bound, wish: Share) -> str:

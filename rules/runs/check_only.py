@@ -71,11 +71,13 @@ def _onward(policy: Policy, snapshot: Snapshot, event: RunEnded, because: str, n
     message = because and f"pull request #{snapshot.pull.number if snapshot.pull else ''}: {because}"
     if because:
         line = plain(message, 300)
-        seen = explain(snapshot, line)
+        decision = explain(snapshot, line)
         if not policy.archetype(snapshot.column).IS_FINAL:
-            return seen
+            return decision
         # Nobody looks at a card in its last column again: the comment calls for somebody.
-        return seen + Decision((Say(snapshot.card_id, f"checked:{event.run_id}", sentence(line), "pull"),))
+        return decision + Decision(
+            (Say(snapshot.card_id, f"checked:{event.run_id}", sentence(line), "pull"),)
+        )
     # A card that only somebody without the right put there is not merged by what happens later.
     if column and has_action(column.entry_actions, "merge") and is_dragged(policy, snapshot):
         return act(

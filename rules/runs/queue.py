@@ -203,8 +203,8 @@ class Workers:
 
     def _able(self, run: Waiting, labels: Sequence[str]) -> tuple[HostCapacity, ...]:
         """Return the hosts that may work on it: its own while that is there, else those with the labels."""
-        fit = tuple(it for it in self._capacities.values() if {*labels} <= {*it.labels})
-        return tuple(it for it in fit if it.host == run.host) or fit
+        fit = tuple(capacity for capacity in self._capacities.values() if {*labels} <= {*capacity.labels})
+        return tuple(capacity for capacity in fit if capacity.host == run.host) or fit
 
 
 class _Gate:

@@ -85,7 +85,7 @@ def names_of(text: str) -> tuple[str, ...]:
 
 
 def choose_skills(
-    rules: Skills, occasion: SkillContext, offers: Iterable[Offer]
+    rules: Skills, context: SkillContext, offers: Iterable[Offer]
 ) -> tuple[ConsideredSkill, ...]:
     """Return every considered skill: first those that something asks for, in the order of loading.
 
@@ -93,9 +93,9 @@ def choose_skills(
     Of two with one name the repository's counts: people can read it where they work.
     """
     by_name, shadowed = _by_name(offers)
-    wanted = _choose_skills(rules, occasion, by_name)
+    wanted = _choose_skills(rules, context, by_name)
     choices = list(_judge_offers(wanted, by_name))
-    refused = _list_untrusted(occasion, by_name)
+    refused = _list_untrusted(context, by_name)
     for name, offer in sorted(by_name.items()):
         if name not in wanted:
             why = refused.get(name) or offer.problem or "nothing asks for it"
@@ -120,29 +120,29 @@ def _by_name(offers: Iterable[Offer]) -> tuple[dict[str, Offer], list[Offer]]:
     return by_name, shadowed
 
 
-def _choose_skills(rules: Skills, occasion: SkillContext, by_name: Mapping[str, Offer]) -> dict[str, str]:
+def _choose_skills(rules: Skills, context: SkillContext, by_name: Mapping[str, Offer]) -> dict[str, str]:
     wanted: dict[str, str] = {}
-    for name, why in _list_requested(rules, occasion):
+    for name, why in _list_requested(rules, context):
         wanted.setdefault(name.casefold(), why)
     for name, offer in sorted(by_name.items()):
-        why = _find_trigger(offer, occasion.labels, occasion.title if occasion.trusted else "")
+        why = _find_trigger(offer, context.labels, context.title if context.trusted else "")
         if why:
             wanted.setdefault(name, why)
     return wanted
 
 
-def _list_requested(rules: Skills, occasion: SkillContext) -> Iterator[tuple[str, str]]:
+def _list_requested(rules: Skills, context: SkillContext) -> Iterator[tuple[str, str]]:
     for name in rules.default:
         yield name, "by default"
-    yield from ((name, f"by profile {code(occasion.profile, 60)}") for name in occasion.attached)
-    yield from ((name, "by its column or specialist") for name in occasion.of_column)
-    has = {label.casefold() for label in occasion.labels}
+    yield from ((name, f"by profile {code(context.profile, 60)}") for name in context.attached)
+    yield from ((name, "by its column or specialist") for name in context.of_column)
+    has = {label.casefold() for label in context.labels}
     for label, names in rules.labels.items():
         if label.casefold() in has:
             yield from ((name, f"label {code(label, 60)}") for name in names)
-    if occasion.trusted:
-        yield from ((name, "the description asks for it") for name in occasion.line)
-    yield from ((name, "/cardinal skills") for name in occasion.pinned)
+    if context.trusted:
+        yield from ((name, "the description asks for it") for name in context.line)
+    yield from ((name, "/cardinal skills") for name in context.pinned)
 
 
 def _judge_offers(wanted: Mapping[str, str], by_name: Mapping[str, Offer]) -> Iterator[ConsideredSkill]:
@@ -164,13 +164,13 @@ def _judge_offers(wanted: Mapping[str, str], by_name: Mapping[str, Offer]) -> It
             yield ConsideredSkill(offer, True, why)
 
 
-def _list_untrusted(occasion: SkillContext, by_name: Mapping[str, Offer]) -> dict[str, str]:
+def _list_untrusted(context: SkillContext, by_name: Mapping[str, Offer]) -> dict[str, str]:
     """Return why a skill is not loaded that only somebody without write access asks for."""
-    if occasion.trusted:
+    if context.trusted:
         return {}
-    reasons = dict.fromkeys(occasion.line, "only a description without write access asks for it")
+    reasons = dict.fromkeys(context.line, "only a description without write access asks for it")
     for name, offer in by_name.items():
-        if name not in reasons and _find_trigger(offer, (), occasion.title):
+        if name not in reasons and _find_trigger(offer, (), context.title):
             reasons[name] = "only a title without write access has its trigger"
     return reasons
 

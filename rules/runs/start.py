@@ -86,16 +86,16 @@ def queue_card(
     `reproduces`, `door` and `other_agent` are as there.
     """
     mode = mode or choose_mode(policy, snapshot)
-    wanted, because = _fitting(policy, snapshot, by, mode)
+    queue_run, because = _fitting(policy, snapshot, by, mode)
     intent = replace(
-        wanted,
+        queue_run,
         mode=mode.mode,
         mode_rule=mode.rule,
         mode_value=mode.value,
         asked=request,
         reproduces=reproduces,
         door=door,
-        waits_for_parts=_waits_for_parts(policy, snapshot, wanted.kind),
+        waits_for_parts=_waits_for_parts(policy, snapshot, queue_run.kind),
         other_agent=other_agent,
     )
     queued = Decision((intent,), (f"{because}, {mode.mode}: {mode.reason}",))

@@ -40,14 +40,14 @@ def seal(source: BinaryIO, target: BinaryIO, key: bytes, digest: str) -> None:
     """Write `source`, from where it stands, encrypted to `target`."""
     salt = os.urandom(_SALT_BYTES)
     target.write(_MAGIC + salt)
-    cipher, place = _cipher(key, salt), 0
+    cipher, position = _cipher(key, salt), 0
     piece = source.read(_PIECE_BYTES)
     while True:
         following = source.read(_PIECE_BYTES)
-        target.write(cipher.encrypt(_nonce(place), piece, _part_label(digest, last=not following)))
+        target.write(cipher.encrypt(_nonce(position), piece, _part_label(digest, last=not following)))
         if not following:
             return
-        piece, place = following, place + 1
+        piece, position = following, position + 1
 
 
 def is_sealed(file: FileIO) -> bool:
@@ -61,17 +61,17 @@ def unseal(source: FileIO, target: FileIO, key: bytes, digest: str) -> None:
     """Write an encrypted file in clear to `target`. Raises WrongKeyError."""
     with os.fdopen(os.dup(source.fileno()), "rb") as reader:
         reader.seek(len(_MAGIC))
-        cipher, place = _cipher(key, reader.read(_SALT_BYTES)), 0
+        cipher, position = _cipher(key, reader.read(_SALT_BYTES)), 0
         piece = reader.read(_PIECE_BYTES + _TAG_BYTES)
         while True:
             following = reader.read(_PIECE_BYTES + _TAG_BYTES)
             try:
-                target.write(cipher.decrypt(_nonce(place), piece, _part_label(digest, last=not following)))
+                target.write(cipher.decrypt(_nonce(position), piece, _part_label(digest, last=not following)))
             except InvalidTag as error:
                 raise WrongKeyError from error
             if not following:
                 return
-            piece, place = following, place + 1
+            piece, position = following, position + 1
 
 
 def _cipher(key: bytes, salt: bytes) -> AESGCM:

@@ -91,7 +91,7 @@ def export_apart(run: RunContext, unwanted: Sequence[str]) -> tuple[str, str]:
 @contextmanager
 def _pack(run: RunContext) -> Iterator[Path]:
     """Yield where a pack is to lie on its way into the mirror."""
-    mirrors, run_id = run.spec.places.mirrors, run.spec.run_id
+    mirrors, run_id = run.spec.paths.mirrors, run.spec.run_id
     for left in mirrors.glob(f"{run_id}-*.pack"):
         left.unlink()  # by a claim that was killed while it exported
     pack = mirrors / f"{run_id}-{run.log.generation}.pack"
@@ -121,21 +121,25 @@ def stamp_commits(run: RunContext, head: str, at: datetime, rows: Collection[str
     fresh = mirror.commits(head, *list_published(run), mirror.read_ref(_ref_of_rewrite(run)))
     for left, commit in zip(reversed(range(len(fresh))), fresh, strict=True):
         when = git_time(at, left)  # a second apart: GitHub lists commits by their time
-        kept = replace(commit, parents=tuple(made.get(parent, parent) for parent in commit.parents))
+        kept_commit = replace(commit, parents=tuple(made.get(parent, parent) for parent in commit.parents))
         likeness = _likeness(run, commit) if _signature_of(commit) in signed else None
         if likeness and theirs[likeness]:
             theirs[likeness] -= 1  # once: a second of the kind is the agent's
-            tree = without_set_up(mirror, commit, kept.parents, rows, is_own=False)
-            kept = replace(kept, tree=tree, committed=when)
+            tree = without_set_up(mirror, commit, kept_commit.parents, rows, is_own=False)
+            kept_commit = replace(kept_commit, tree=tree, committed=when)
         else:
-            kept = replace(kept, tree=without_set_up(mirror, commit, kept.parents, rows))
-            if kept.tree != commit.tree and [kept.tree] == _trees(run, kept.parents):
-                made[commit.commit] = kept.parents[0]
+            kept_commit = replace(kept_commit, tree=without_set_up(mirror, commit, kept_commit.parents, rows))
+            if kept_commit.tree != commit.tree and [kept_commit.tree] == _trees(run, kept_commit.parents):
+                made[commit.commit] = kept_commit.parents[0]
                 continue
-            kept = own_commit(kept, spec.authorship.author, spec.run_id, spec.full_reference, when)
+            kept_commit = own_commit(
+                kept_commit, spec.authorship.author, spec.run_id, spec.full_reference, when
+            )
         # GitHub verifies a signature by the committer's address; who wrote it is the author.
-        kept = replace(kept, committer=_name(spec.authorship.committer))
-        made[commit.commit] = before.get(_content(kept)) or mirror.make_commit(kept, spec.authorship.key)
+        kept_commit = replace(kept_commit, committer=_name(spec.authorship.committer))
+        made[commit.commit] = before.get(_content(kept_commit)) or mirror.make_commit(
+            kept_commit, spec.authorship.key
+        )
     stamped = made.get(head, head)
     remember_stamped(run, stamped)
     return stamped
@@ -188,7 +192,7 @@ def list_lost_commits(run: RunContext, head: str) -> tuple[Commit, ...]:
 
     Merges, Cardinal's own commits and commits that the base has by now do not count.
     """
-    gone, by = list_rebased(run, head), run.spec.authorship
+    gone, authorship = list_rebased(run, head), run.spec.authorship
     if not gone:
         return ()
     signed = set(map(_signature_of, gone))
@@ -202,7 +206,7 @@ def list_lost_commits(run: RunContext, head: str) -> tuple[Commit, ...]:
         left -= Counter(
             _likeness(run, commit) for commit in _new_in_base(run) if _signature_of(commit) in signed
         )
-    ours = {_name(committer) for committer in (by.author, *by.past)}
+    ours = {_name(committer) for committer in (authorship.author, *authorship.past)}
     return tuple(
         commit
         for commit in gone

@@ -118,45 +118,45 @@ def _short(text: object) -> str:
 
 def play_before(run: RunContext, base: str) -> None:
     """Play the steps on the base, once in a run, before any turn of an agent. Raises StopRequested."""
-    wanted, history = run.spec.reproduction, run.history
-    if wanted is None or history.turn is not None or history.played:
+    spec, history = run.spec.reproduction, run.history
+    if spec is None or history.turn is not None or history.played:
         return
-    why = wanted.absent or (_NO_CONTAINER if run.workspace.image == "local" else "")
+    why = spec.absent or (_NO_CONTAINER if run.workspace.image == "local" else "")
     if why:
         run.log.append(reproduction.ReproductionSkipped(run.spec.run_id, why))
     else:
-        _play(run, wanted, reproduction.BEFORE, base)
+        _play(run, spec, reproduction.BEFORE, base)
 
 
 def play_after(run: RunContext, start: str) -> None:
     """Play the steps on the commit that passed the gate, once per commit. Raises StopRequested."""
-    wanted = run.spec.reproduction
+    spec = run.spec.reproduction
     played = [replay for replay in run.history.played if isinstance(replay, reproduction.ReproductionPlayed)]
-    if wanted is None or not played:
+    if spec is None or not played:
         return
     head = run.checkout.commit()
     if head not in ("", start) and all(
         (replay.phase, replay.head) != (reproduction.AFTER, head) for replay in played
     ):
-        _play(run, wanted, reproduction.AFTER, head)
+        _play(run, spec, reproduction.AFTER, head)
 
 
-def _play(run: RunContext, wanted: ReproductionSpec, phase: str, head: str) -> None:
+def _play(run: RunContext, spec: ReproductionSpec, phase: str, head: str) -> None:
     """Play the steps on a clean checkout and record the result; a failure there ends no run."""
     began = time.monotonic()
-    seen, image = Browsed(len(wanted.steps), secrets.token_hex(16)), ""
+    browsed, image = Browsed(len(spec.steps), secrets.token_hex(16)), ""
     kept: tuple[str, ...] = ()
     outcome: ReplayResult | None = None
     name = f"{run.spec.run_id}-reproduced"
     run.mirror.remember(name, head)
     try:
-        with clean_room(run, BROWSER, name, wanted.image) as room:
-            image = room.image
+        with clean_room(run, BROWSER, name, spec.image) as workspace:
+            image = workspace.image
             try:
-                outcome = seen.outcome(_in_room(run, room, wanted, head, seen, began=began))
+                outcome = browsed.outcome(_in_room(run, workspace, spec, head, browsed, began=began))
             except KilledError as error:
-                outcome = seen.outcome(str(error), killed=True)
-            kept = keep_files(run, room, phase)
+                outcome = browsed.outcome(str(error), killed=True)
+            kept = keep_files(run, workspace, phase)
     except RunnerError as error:
         if outcome is None or outcome.outcome != reproduction.KILLED:  # a killed program may leave no files
             how = reproduction.KILLED if isinstance(error, KilledError) else reproduction.UNPLAYABLE
@@ -168,11 +168,11 @@ def _play(run: RunContext, wanted: ReproductionSpec, phase: str, head: str) -> N
             head=head,
             image=image,
             outcome=outcome.outcome,
-            steps=list_texts([step.text for step in wanted.steps]),
+            steps=list_texts([step.text for step in spec.steps]),
             step=outcome.step,
             said=outcome.said,
-            errors=seen.errors,
-            error_count=seen.error_count,
+            errors=browsed.errors,
+            error_count=browsed.error_count,
             kept=kept,
             duration_s=round(time.monotonic() - began, 3),
         )
@@ -180,10 +180,16 @@ def _play(run: RunContext, wanted: ReproductionSpec, phase: str, head: str) -> N
 
 
 def _in_room(
-    run: RunContext, room: Workspace, wanted: ReproductionSpec, head: str, seen: Browsed, *, began: float
+    run: RunContext,
+    workspace: Workspace,
+    spec: ReproductionSpec,
+    head: str,
+    browsed: Browsed,
+    *,
+    began: float,
 ) -> str:
     """Set up, then browse; return why the program ended early, or nothing. Raises KilledError."""
-    weighed = replace(run, workspace=room, scales=Scales())
+    weighed = replace(run, workspace=workspace, scales=Scales())
 
     def beat() -> None:
         run.log.beat_or_stop()
@@ -191,29 +197,31 @@ def _in_room(
         if over_disk_limit:
             raise WorkspaceError("the reproduction", over_disk_limit)
 
-    def left_s() -> float:
-        return max(0.0, wanted.limit_s - (time.monotonic() - began))
+    def remaining_s() -> float:
+        return max(0.0, spec.limit_s - (time.monotonic() - began))
 
     for command in set_up_of(run.mirror, run.spec.validation, head):
-        child = start_command(run, room, command, cap_bytes=_OUTPUT_BYTES, of_column=True)
-        ran = finish(child, what=f"set-up ({command})", timeout_s=left_s(), beat=beat)
+        child = start_command(run, workspace, command, cap_bytes=_OUTPUT_BYTES, of_column=True)
+        ran = finish(child, what=f"set-up ({command})", timeout_s=remaining_s(), beat=beat)
         note_hosts(run)
         _mind_kill(child, ran.exit_code, f"the set-up ({command})")
         if ran.exit_code != 0:
             return f"the set-up failed: $ {command}: {tail(ran.tail, 300)}"
-    child = room.start(
-        (_PYTHON, "-I", "-B", f"{room.layout.player}/browse.py", room.layout.out),
+    child = workspace.start(
+        (_PYTHON, "-I", "-B", f"{workspace.layout.player}/browse.py", workspace.layout.out),
         env={"CI": "1"},
         writable=True,
         cap_bytes=_OUTPUT_BYTES,
         export=True,
     )
-    child.write(_plan(wanted, seen.key, max(_MIN_S, left_s() - _SAVING_S)))
+    child.write(_plan(spec, browsed.key, max(_MIN_S, remaining_s() - _SAVING_S)))
     try:
-        ran = finish(child, what="the reproduction", timeout_s=left_s(), beat=beat, stdout_line=seen.take)
+        ran = finish(
+            child, what="the reproduction", timeout_s=remaining_s(), beat=beat, stdout_line=browsed.take
+        )
     except CommandTimeoutError as error:
         return str(error)
-    if seen.done:
+    if browsed.done:
         return ""
     if ran.flooded:
         return "the browser's place wrote more than it may"
@@ -227,13 +235,13 @@ def _mind_kill(child: Child, exit_code: int, what: str) -> None:
         raise KilledError(what, child.fate)
 
 
-def _plan(wanted: ReproductionSpec, key: str, limit_s: float) -> bytes:
-    steps = [(step.verb, step.first, step.second) for step in wanted.steps]
+def _plan(spec: ReproductionSpec, key: str, limit_s: float) -> bytes:
+    steps = [(step.verb, step.first, step.second) for step in spec.steps]
     plan = {
         "key": key,
-        "start": wanted.start,
-        "address": wanted.address,
-        "ready_s": wanted.ready_s,
+        "start": spec.start,
+        "address": spec.address,
+        "ready_s": spec.ready_s,
         "limit_s": limit_s,
         "steps": steps,
     }

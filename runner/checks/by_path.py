@@ -26,8 +26,8 @@ def set_up_of(mirror: Mirror, validation: ValidationSpec, commit: str) -> tuple[
     if not validation.paths:
         return validation.setup
     here = _folders(mirror, commit, _places(validation))
-    there = (path for path in validation.paths if not _first_missing_folder(path, here))
-    return (*validation.setup, *_flat(_in(path, path.setup) for path in there))
+    path_specs = (path for path in validation.paths if not _first_missing_folder(path, here))
+    return (*validation.setup, *_flat(_in(path, path.setup) for path in path_specs))
 
 
 def all_lines(validation: ValidationSpec) -> tuple[str, ...]:
@@ -74,15 +74,15 @@ def select_checks(
     """
     wanted = covering(changed, [path.path for path in validation.paths])
     needed = [path for path in validation.paths if path.path in wanted]
-    there = [path for path in needed if not _first_missing_folder(path, folders)]
+    path_specs = [path for path in needed if not _first_missing_folder(path, folders)]
     own = ROOT in wanted
     rows = [(validation.fast, validation.full)] if own else []
-    rows += [(_in(path, path.fast), _in(path, path.full)) for path in there]
-    rows += [((), (_refusal(path, folders),)) for path in needed if path not in there]
+    rows += [(_in(path, path.fast), _in(path, path.full)) for path in path_specs]
+    rows += [((), (_refusal(path, folders),)) for path in needed if path not in path_specs]
     gated = any(full for _, full in rows)
     return replace(
         validation,
-        setup=(*validation.setup, *_flat(_in(path, path.setup) for path in there)),
+        setup=(*validation.setup, *_flat(_in(path, path.setup) for path in path_specs)),
         fast=_flat(fast for fast, full in rows if full or not gated),
         full=_flat(full or fast for fast, full in rows) if gated else (),
         waived=validation.waived and not needed,

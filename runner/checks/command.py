@@ -37,7 +37,7 @@ _TOO_MUCH = (
 _MAX_S = 3600.0  # for one command, where the policy sets no time
 
 
-def find_missing(run: RunContext, room: Workspace, command: str, output: str) -> str:
+def find_missing(run: RunContext, workspace: Workspace, command: str, output: str) -> str:
     """Return the program that a command with exit code 127 needs and the room does not have, or nothing.
 
     Raises SpawnError, WorkspaceError and StopRequested.
@@ -45,7 +45,9 @@ def find_missing(run: RunContext, room: Workspace, command: str, output: str) ->
     names = tuple(dict.fromkeys((*_find_names(output), *programs_of(command))))[:_MAX_NAMES]
     if not names:
         return ""
-    child = room.start(("/bin/sh", "-c", _LOOK, "sh", *names), env={}, writable=False, cap_bytes=_MAX_BYTES)
+    child = workspace.start(
+        ("/bin/sh", "-c", _LOOK, "sh", *names), env={}, writable=False, cap_bytes=_MAX_BYTES
+    )
     missing = finish(child, what="looking for programs", timeout_s=_LOOK_S, beat=run.beat).out.strip()
     return missing if missing in names else ""
 
@@ -84,27 +86,27 @@ def programs_of(command: str) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True)
 class RanCommand:
-    """A command that ended; `said` is the end of its output, `broken` why it did not end by itself, if so.
+    """A command that ended; `output` is the end of its output, `broken` why it did not end by itself, if so.
 
     `missing` is the program that its place does not have, where it failed for that.
     """
 
     exit_code: int
-    said: str
+    output: str
     log: "CheckLog"
     duration_s: float
     broken: str = ""
     missing: str = ""
 
 
-def run_command(run: RunContext, room: Workspace, command: str, *, of_column: bool) -> RanCommand:
+def run_command(run: RunContext, workspace: Workspace, command: str, *, of_column: bool) -> RanCommand:
     """Run one command, within the time of the checks; `of_column` as in `start_command`.
 
     A command that takes too long or writes too much counts as failed. Raises SpawnError, WorkspaceError or
     StopRequested.
     """
     cap_bytes = run.spec.limits.output_bytes
-    child = start_command(run, room, command, cap_bytes=cap_bytes, env=_ENVIRONMENT, of_column=of_column)
+    child = start_command(run, workspace, command, cap_bytes=cap_bytes, env=_ENVIRONMENT, of_column=of_column)
     output, broken, missing = CheckLog(), "", ""
     timeout_s = run.spec.limits.timeout_s or _MAX_S
     began = time.monotonic()
@@ -119,7 +121,7 @@ def run_command(run: RunContext, room: Workspace, command: str, *, of_column: bo
         exit_code, said = ran.exit_code, ran.tail
         broken = child.fate or (_TOO_MUCH.format(cap_bytes // 1_000_000) if ran.flooded else "")
         if exit_code == NOT_FOUND:
-            missing = find_missing(run, room, command, output.text())
+            missing = find_missing(run, workspace, command, output.text())
         if why := broken or (missing and explain_missing(run, missing)):
             output.add(why)
             said = f"{said}\n{why}"
@@ -130,7 +132,7 @@ def run_command(run: RunContext, room: Workspace, command: str, *, of_column: bo
     note_hosts(run)
     return RanCommand(
         exit_code=exit_code,
-        said=said,
+        output=said,
         log=output,
         duration_s=round(time.monotonic() - began, 3),
         broken=broken,

@@ -33,16 +33,16 @@ def clean_room(run: RunContext, purpose: str, name: str = "", image: str = "") -
     Raises RunnerError.
     """
     spec = run.spec
-    with empty_place(spec, f"{purpose}{spec.card_id}", image) as room:
+    with empty_place(spec, f"{purpose}{spec.card_id}", image) as workspace:
         if name:
-            check_out(run, room, name)
-        yield room
+            check_out(run, workspace, name)
+        yield workspace
 
 
-def check_out(run: RunContext, room: CleanWorkspace, name: str) -> Checkout:
+def check_out(run: RunContext, workspace: CleanWorkspace, name: str) -> Checkout:
     """Check out there the commit that the mirror stores under `name`. Raises RunnerError."""
     spec = run.spec
-    checkout = Checkout(room, run.mirror, spec.authorship.author, run.beat)
+    checkout = Checkout(workspace, run.mirror, spec.authorship.author, run.beat)
     checkout.clone_from(f"refs/cardinal/{name}", spec.branch, spec.base_branch)
     return checkout
 
@@ -50,17 +50,17 @@ def check_out(run: RunContext, room: CleanWorkspace, name: str) -> Checkout:
 @contextmanager
 def empty_place(spec: RunSpec, name: str, image: str = "") -> Iterator[CleanWorkspace]:
     """Give an empty clean place of that name, which is removed afterwards."""
-    room = _open(spec, name, image)
+    workspace = _open(spec, name, image)
     try:
-        yield room
+        yield workspace
     finally:
-        room.destroy()
+        workspace.destroy()
 
 
 def _open(spec: RunSpec, name: str, image: str = "") -> CleanWorkspace:
     tenant = tenancy(spec)
     tenant = replace(tenant, card_id=CardId(name), image=image or tenant.image)
-    return workspaces.load(spec.workspace).open_clean(spec.places, tenant)
+    return workspaces.load(spec.workspace).open_clean(spec.paths, tenant)
 
 
 def tenancy(spec: RunSpec) -> Tenancy:
@@ -68,9 +68,9 @@ def tenancy(spec: RunSpec) -> Tenancy:
 
     An investigation has a workspace of its own, apart from the card's.
     """
-    place = CardId(f"{LOOK}{spec.card_id}") if spec.investigates else spec.card_id
+    card_id = CardId(f"{LOOK}{spec.card_id}") if spec.investigates else spec.card_id
     return Tenancy(
-        card_id=place,
+        card_id=card_id,
         run_id=spec.run_id,
         generation=spec.generation,
         image=spec.image,
@@ -81,19 +81,19 @@ def tenancy(spec: RunSpec) -> Tenancy:
 
 def start_command(
     run: RunContext,
-    room: Workspace,
+    workspace: Workspace,
     command: str,
     *,
     cap_bytes: int,
     env: Mapping[str, str] | None = None,
     of_column: bool = False,
 ) -> Child:
-    """Start a shell line in `room`; with `of_column` it has the column's network, not the open stage's.
+    """Start a shell line in `workspace`; with `of_column` it has the column's network, not the open stage's.
 
     Raises SpawnError or WorkspaceError.
     """
     network = run.network(of_column=of_column)
-    return room.start(
+    return workspace.start(
         ("/bin/sh", "-c", command),
         env={"CI": "1"} | network | dict(env or {}),
         writable=True,

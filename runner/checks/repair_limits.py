@@ -21,20 +21,20 @@ _MEGABYTE = 1_000_000
 _NAME_BYTES = 120
 
 
-def bound_size(run: RunContext, change: DiffStat) -> None:
+def check_size(run: RunContext, change: DiffStat) -> None:
     """Raise Park when the change is over its size limits and nobody agreed to that."""
-    over = oversize(change, run.spec.limits, run.published(Subject.SIZE))
-    if over.said:
-        said = f"The change is large: {over.said}. Its checks have not passed yet."
+    over = oversize(change, run.spec.limits, run.list_published(Subject.SIZE))
+    if over.message:
+        said = f"The change is large: {over.message}. Its checks have not passed yet."
         run.ask(Subject.SIZE, f"{said} Publish it once they do?", (PUBLISH, STOP), size=over.size)
 
 
 @dataclass(frozen=True, slots=True)
 class Oversize:
-    """Excess of a change over its size limits; `said` is empty without one."""
+    """Excess of a change over its size limits; `message` is empty without one."""
 
     size: Size
-    said: str
+    message: str
 
 
 def oversize(change: DiffStat, limits: Limits, agreed: Iterable[QuestionAsked] = ()) -> Oversize:
@@ -59,7 +59,7 @@ def _over(size: int, most: int, agreed: list[int]) -> int:
     return size if most and size > max([most, *(2 * number for number in agreed)]) else 0
 
 
-def bound_repairs(run: RunContext) -> None:
+def check_repairs(run: RunContext) -> None:
     """Raise Park when another repair is hopeless, or the policy's number of repairs is reached."""
     rounds, limits = run.history.rounds, run.spec.limits
     newest = rounds.newest
@@ -72,7 +72,7 @@ def bound_repairs(run: RunContext) -> None:
         run.ask(Subject.REPAIRS, f"{why} {describe_failure(rounds)} Let the agent continue?", (GO_ON, STOP))
 
 
-def bound_refusals(run: RunContext, judged: GuardsJudged) -> None:
+def check_refusals(run: RunContext, judged: GuardsJudged) -> None:
     """Raise Park when guards refuse the change and its iterations are used up."""
     if run.history.iterations > run.spec.limits.iterations * run.allowance.times(Subject.REPAIRS):
         refused = list_violations(run.history.guards.denied, judged.left_out)

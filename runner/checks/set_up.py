@@ -29,20 +29,22 @@ log = logging.getLogger(__name__)
 
 def spare_set_up(spec: RunSpec) -> RunSpec:
     """Return `spec` without the set-up lines that packages of a clone stand for, where checks see them."""
-    installed = read_packages(spec.places.packages)
+    installed = read_packages(spec.paths.packages)
     if installed is None or workspaces.load(spec.workspace).runs_images or sandbox_problem():
         return spec
 
-    def needed(lines: tuple[str, ...]) -> tuple[str, ...]:
+    def drop_installed(lines: tuple[str, ...]) -> tuple[str, ...]:
         return tuple(line for line in lines if line not in installed.setup)
 
     validation = spec.validation
-    paths = tuple(replace(path, setup=needed(path.setup)) for path in validation.paths)
-    return replace(spec, validation=replace(validation, setup=needed(validation.setup), paths=paths))
+    paths = tuple(replace(path, setup=drop_installed(path.setup)) for path in validation.paths)
+    return replace(spec, validation=replace(validation, setup=drop_installed(validation.setup), paths=paths))
 
 
-def set_up(run: RunContext, room: Workspace, checkout: Checkout, base: str, beat: Callable[[], None]) -> None:
-    """Bring the result of set-up into `room`, and note its changes to the card's place. Raises SetUpError.
+def set_up(
+    run: RunContext, workspace: Workspace, checkout: Checkout, base: str, beat: Callable[[], None]
+) -> None:
+    """Bring the result of set-up into `workspace`; note its changes to the card's place. Raises SetUpError.
 
     A result for others is made on the base, in a place where no agent ever was.
     """
@@ -52,9 +54,9 @@ def set_up(run: RunContext, room: Workspace, checkout: Checkout, base: str, beat
         commands = set_up_of(run.mirror, validation, checkout.commit())
     if not commands:
         return
-    if not _bring_kept(run, room, checkout, commands, base):
-        _run_commands(run, room, commands, beat)
-    if room is not run.workspace:
+    if not _bring_kept(run, workspace, checkout, commands, base):
+        _run_commands(run, workspace, commands, beat)
+    if workspace is not run.workspace:
         return  # nothing is committed there
     left = checkout.note_set_up(run.spec.branch)
     if left > MAX_FILES and not run.spec.investigates:
@@ -62,17 +64,19 @@ def set_up(run: RunContext, room: Workspace, checkout: Checkout, base: str, beat
 
 
 def _bring_kept(
-    run: RunContext, room: Workspace, checkout: Checkout, commands: tuple[str, ...], base: str
+    run: RunContext, workspace: Workspace, checkout: Checkout, commands: tuple[str, ...], base: str
 ) -> bool:
     """Bring the kept result, made now where there is none; return whether there is one."""
     locks = checkout.lock_files()
     if not workspaces.load(run.spec.workspace).runs_images or locks.more:
         return False
     key = setup_key(run.spec.repository, commands, locks.names)
-    if _restore(run, room, key):
+    if _restore(run, workspace, key):
         return True
     # Also where the kept one is damaged: it is made anew, and takes the other's name.
-    return checkout.commit() == base and _make_kept(run, commands, key, base) and _restore(run, room, key)
+    return (
+        checkout.commit() == base and _make_kept(run, commands, key, base) and _restore(run, workspace, key)
+    )
 
 
 def setup_key(repository: str, commands: tuple[str, ...], locks: tuple[str, ...]) -> str:
@@ -85,32 +89,32 @@ def stand_for_servers(run: RunContext, *, checked_out: bool) -> CleanWorkspace:
 
     `checked_out`: with the base and its set-up. Raises RunnerError.
     """
-    room = run.ground.room
-    if room is None:
-        room = run.ground.room = run.ground.stack.enter_context(clean_room(run, SERVERS))
-    if checked_out and room.fresh:
+    workspace = run.ground.workspace
+    if workspace is None:
+        workspace = run.ground.workspace = run.ground.stack.enter_context(clean_room(run, SERVERS))
+    if checked_out and workspace.fresh:
         base = run.mirror.head(run.spec.base_branch)
         name = f"{run.spec.run_id}-served"
         run.mirror.remember(name, base)
-        set_up(run, room, check_out(run, room, name), base, _weighing(run, room))
-        room.mark_ready()
-    return room
+        set_up(run, workspace, check_out(run, workspace, name), base, _weighing(run, workspace))
+        workspace.mark_ready()
+    return workspace
 
 
-def _restore(run: RunContext, room: Workspace, key: str) -> bool:
-    with run.log.held(_KEEP_S):
-        return room.restore_setup(key)
+def _restore(run: RunContext, workspace: Workspace, key: str) -> bool:
+    with run.log.holding(_KEEP_S):
+        return workspace.restore_setup(key)
 
 
 def _make_kept(run: RunContext, commands: tuple[str, ...], key: str, base: str) -> bool:
     """Run set-up on the base in a clean place, and keep the result; return whether that could be kept."""
     name = f"{run.spec.run_id}-set-up"
     run.mirror.remember(name, base)
-    with clean_room(run, SET_UP, name) as room:
-        _run_commands(run, room, commands, _weighing(run, room))
+    with clean_room(run, SET_UP, name) as workspace:
+        _run_commands(run, workspace, commands, _weighing(run, workspace))
         try:
-            with run.log.held(_KEEP_S):
-                room.keep_setup(key)
+            with run.log.holding(_KEEP_S):
+                workspace.keep_setup(key)
         except RunnerError as error:  # the next card pays for it
             log.warning("set-up not kept run=%s reason=%s", run.spec.run_id, error)
             return False
@@ -118,19 +122,19 @@ def _make_kept(run: RunContext, commands: tuple[str, ...], key: str, base: str) 
 
 
 def _run_commands(
-    run: RunContext, room: Workspace, commands: tuple[str, ...], beat: Callable[[], None]
+    run: RunContext, workspace: Workspace, commands: tuple[str, ...], beat: Callable[[], None]
 ) -> None:
     for command in commands:
-        child = start_command(run, room, command, cap_bytes=_OUTPUT_BYTES, of_column=True)
+        child = start_command(run, workspace, command, cap_bytes=_OUTPUT_BYTES, of_column=True)
         ran = finish(child, what=command, timeout_s=_SETUP_S, beat=beat)
         note_hosts(run)
         if ran.exit_code != 0:
             raise SetUpError(command, child.fate or redact(ran.tail)[-600:])
 
 
-def _weighing(run: RunContext, room: Workspace) -> Callable[[], None]:
+def _weighing(run: RunContext, workspace: Workspace) -> Callable[[], None]:
     """Return the beat of a command in a clean place: that one is measured, and not the card's."""
-    weighed = replace(run, workspace=room, scales=Scales())
+    weighed = replace(run, workspace=workspace, scales=Scales())
 
     def beat() -> None:
         run.log.beat_or_stop()

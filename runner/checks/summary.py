@@ -235,8 +235,8 @@ def read_summary(output: str, expected: tuple[Runner, ...] = RUNNERS) -> Summary
     """Return the sum of the summaries of the runner that printed most tests; of equal ones the first."""
     read = (_read(runner, output) for runner in expected)
     return max(
-        (known for known in read if known.runner),
-        key=lambda known: known.passed + known.failed,
+        (summary for summary in read if summary.runner),
+        key=lambda summary: summary.passed + summary.failed,
         default=Summary(),
     )
 

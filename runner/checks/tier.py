@@ -22,7 +22,7 @@ _NAME_BYTES = 200
 
 @dataclass(frozen=True, slots=True)
 class Tier:
-    """One round of checks in `room`: `name` is fast or full, `head` the checked commit, `base` GitHub's.
+    """One round of checks in `workspace`: `name` is fast or full, `head` the checked commit, `base` GitHub's.
 
     The mirror has both. `checks` are those of this commit.
     """
@@ -32,7 +32,7 @@ class Tier:
     head: str
     base: str
     checks: ValidationSpec
-    room: Workspace
+    workspace: Workspace
 
     @property
     def clean(self) -> bool:
@@ -44,7 +44,7 @@ class Tier:
 class GateTier(Tier):
     """The gate: on a clean checkout where the agent never was, with set-up first."""
 
-    room: CleanWorkspace
+    workspace: CleanWorkspace
 
     @property
     def clean(self) -> bool:
@@ -66,24 +66,24 @@ def run_tier(run: RunContext, tier: Tier, *, tidy: Callable[[], None] = lambda: 
     for number, command in enumerate((*set_up, *commands)):
         checked, ran, log = _check(run, tier, command)
         output = ran.log.text()
-        kept = artifact_events(run, f"{tier.name} {tier.iteration}: {command}", "log", log)
+        run_events = artifact_events(run, f"{tier.name} {tier.iteration}: {command}", "log", log)
         run.log.append(
             checked,
-            *kept,
+            *run_events,
             UsageMetered(
                 run_id=run_id, usd=0.0, input_tokens=0, output_tokens=0, turns=0, seconds=checked.duration_s
             ),
         )
         if checked.exit_code != 0:
-            said = _fail_round(run, tier, checked, output, set_up=number < len(set_up), missing=ran.missing)
+            event = _fail_round(run, tier, checked, output, set_up=number < len(set_up), missing=ran.missing)
             tidy()
-            run.log.append(_end_validation(run, tier, passed=False), said)
+            run.log.append(_end_validation(run, tier, passed=False), event)
             return False
         if number >= len(set_up):
             passed.append(Passed(checked, output))
     tidy()
     is_gate = tier.clean and not checks.quick
-    doubts = hear_witnesses(run, tier.room, set_up, tuple(passed)) if is_gate else ()
+    doubts = hear_witnesses(run, tier.workspace, set_up, tuple(passed)) if is_gate else ()
     rounds = [_fail_by_doubt(run, tier, doubt) for doubt in doubts[:1]]
     run.log.append(_end_validation(run, tier, passed=not doubts), *rounds)
     return not doubts
@@ -108,7 +108,7 @@ def _end_validation(run: RunContext, tier: Tier, *, passed: bool) -> ValidationE
         passed=passed,
         head=tier.head,
         base=tier.base,
-        image=tier.room.image,
+        image=tier.workspace.image,
         clean=tier.clean,
         definition=tier.checks.definition,
         paths=tier.checks.covers,
@@ -142,11 +142,11 @@ def _fail_round(
 
 def _check(run: RunContext, tier: Tier, command: str) -> tuple[CommandChecked, RanCommand, Stored]:
     """Run one command; return its result as an event, all about it, and the stored log."""
-    ran = run_command(run, tier.room, command, of_column=tier.clean)
+    ran = run_command(run, tier.workspace, command, of_column=tier.clean)
     why = explain_unfetched(run.mirror.query, tier.head) if ran.exit_code else ""
     if why:
         ran.log.add(why)
-    log = ran.log.keep(store_of(run.spec.places))
+    log = ran.log.keep(store_of(run.spec.paths))
     checked = CommandChecked(
         run_id=run.spec.run_id,
         iteration=tier.iteration,
@@ -155,9 +155,9 @@ def _check(run: RunContext, tier: Tier, command: str) -> tuple[CommandChecked, R
         exit_code=ran.exit_code,
         duration_s=ran.duration_s,
         log_digest=log.digest,
-        tail=tail(redact(f"{ran.said}\n{why}" if why else ran.said), _TAIL_BYTES),
+        tail=tail(redact(f"{ran.output}\n{why}" if why else ran.output), _TAIL_BYTES),
         head=tier.head,
         base=tier.base,
-        image=tier.room.image,
+        image=tier.workspace.image,
     )
     return checked, ran, log

@@ -100,11 +100,11 @@ class Verdict:
 
 
 def hear_witnesses(
-    run: RunContext, room: Workspace, set_up: tuple[str, ...], passed: Sequence[Passed]
+    run: RunContext, workspace: Workspace, set_up: tuple[str, ...], passed: Sequence[Passed]
 ) -> tuple[Doubt, ...]:
     """Record the witnesses' word on these commands; return those that are not believed.
 
-    `room` is where they passed, after `set_up`. Raises RunnerError and StopRequested.
+    `workspace` is where they passed, after `set_up`. Raises RunnerError and StopRequested.
     """
     if not passed:
         return ()
@@ -121,17 +121,17 @@ def hear_witnesses(
     expected = [Baseline()] * len(passed)
     if any(runners):
         expected = _expect(run, planter, base, set_up, commands, runners=runners)
-    planted = planter.plant(room) if any(entry.named for entry in expected) else ()
+    planted = planter.plant(workspace) if any(entry.named for entry in expected) else ()
     doubts = []
-    for entry, some, known in zip(passed, runners, expected, strict=True):
-        shapes = (summary.BY_NAME[known.runner],) if known.runner else some or summary.RUNNERS
+    for entry, some, baseline in zip(passed, runners, expected, strict=True):
+        shapes = (summary.BY_NAME[baseline.runner],) if baseline.runner else some or summary.RUNNERS
         own = summary.read_summary(entry.output, shapes)
-        verdict = _judge_summary(own, known, entry.checked.command)
+        verdict = _judge_summary(own, baseline, entry.checked.command)
         if verdict is None:
-            again = run_command(run, room, planter.line(entry.checked.command, planted), of_column=True)
-            verdict = judge_canary(known, again, _names(planted))
+            again = run_command(run, workspace, planter.line(entry.checked.command, planted), of_column=True)
+            verdict = judge_canary(baseline, again, _names(planted))
         took, began = time.monotonic() - began, time.monotonic()
-        _record(run, entry.checked, own, known, verdict, base=base, took=took)
+        _record(run, entry.checked, own, baseline, verdict, base=base, took=took)
         if not verdict.believed:
             doubts.append(
                 Doubt(entry.checked, entry.output, f"{verdict.why} So its exit code 0 is not believed.")
@@ -143,14 +143,14 @@ def _record(
     run: RunContext,
     checked: CommandChecked,
     own: Summary,
-    known: Baseline,
+    baseline: Baseline,
     verdict: Verdict,
     *,
     base: str,
     took: float,
 ) -> None:
-    runner = own.runner or known.runner
-    said = CheckWitnessed(
+    runner = own.runner or baseline.runner
+    event = CheckWitnessed(
         run_id=checked.run_id,
         iteration=checked.iteration,
         tier=checked.tier,
@@ -160,24 +160,24 @@ def _record(
         runner=own.runner,
         unit=summary.BY_NAME[runner].unit if runner else "",
         passed=own.passed,
-        base_tests=known.tests,
+        base_tests=baseline.tests,
         canary=verdict.canary,
         believed=verdict.believed,
         why=verdict.why,
         duration_s=round(took, 3),
     )
     run.log.append(
-        said,
+        event,
         UsageMetered(
-            run_id=checked.run_id, usd=0.0, input_tokens=0, output_tokens=0, turns=0, seconds=said.duration_s
+            run_id=checked.run_id, usd=0.0, input_tokens=0, output_tokens=0, turns=0, seconds=event.duration_s
         ),
     )
 
 
-def _judge_summary(own: Summary, known: Baseline, command: str) -> Verdict | None:
+def _judge_summary(own: Summary, baseline: Baseline, command: str) -> Verdict | None:
     """Return the verdict where the first witness settles it; None: the second one is to be heard."""
-    name = known.runner
-    if not name and known.unknown:
+    name = baseline.runner
+    if not name and baseline.unknown:
         name = next((runner.name for runner in summary.find_runners(command)), "")
     if name and not own.runner:
         why = (
@@ -188,14 +188,14 @@ def _judge_summary(own: Summary, known: Baseline, command: str) -> Verdict | Non
     if own.failed:
         why = f"{own.runner} ended with exit code 0, but its own summary says that {own.failed} failed."
         return Verdict(Heard.ABSENT, why, believed=False)
-    if not name or not known.named:
-        return Verdict(Heard.ABSENT, known.why)
+    if not name or not baseline.named:
+        return Verdict(Heard.ABSENT, baseline.why)
     return None
 
 
-def judge_canary(known: Baseline, ran: RanCommand, names: tuple[str, ...]) -> Verdict:
+def judge_canary(baseline: Baseline, ran: RanCommand, names: tuple[str, ...]) -> Verdict:
     """Return the verdict of the second witness: the command ran once more, with tests that must fail."""
-    runner, output = known.runner, ran.log.text()
+    runner, output = baseline.runner, ran.log.text()
     own, named = (
         summary.read_summary(output, (summary.BY_NAME[runner],)),
         summary.find_failing(output, names),
@@ -205,7 +205,7 @@ def judge_canary(known: Baseline, ran: RanCommand, names: tuple[str, ...]) -> Ve
         why = f"{begins} still ended with exit code 0: it does not run the tests, or hides that they fail."
     elif ran.broken:
         why = f"{begins} did not end by itself: {one_line(ran.broken)}."
-    elif len(named) < known.named:
+    elif len(named) < baseline.named:
         why = (
             f"{begins} ended with exit code {ran.exit_code} without naming it as a failure, as it does on the"
             " default branch."
@@ -243,25 +243,25 @@ class _Planter:
         """Return where tests are put, by which others are told from them."""
         return sorted(f"{runner.name} {file}" for runner, file in self._beside.values())
 
-    def plant(self, room: Workspace) -> tuple[PlantedFile, ...]:
+    def plant(self, workspace: Workspace) -> tuple[PlantedFile, ...]:
         """Put new tests into the room, and commit them, so that git tells them from no other file.
 
         Raises WorkspaceError.
         """
-        made = tuple(
+        planted_files = tuple(
             canary.write_canary(runner, file, self._texts(runner, file))
             for runner, file in self._beside.values()
         )
-        given = [word for entry in made for word in (entry.path, entry.content)]
-        child = room.start(
+        given = [word for entry in planted_files for word in (entry.path, entry.content)]
+        child = workspace.start(
             ("/bin/sh", "-c", _PLANT, "sh", *given), env={}, writable=True, cap_bytes=_TEXT_CHARS
         )
         ran = finish(child, what="tests that must fail", timeout_s=_PLANT_S, beat=self._run.beat)
         if ran.exit_code != 0:
             raise WorkspaceError("writing tests that must fail", ran.tail)
         run = self._run
-        Checkout(room, run.mirror, run.spec.authorship.author, run.beat).commit_leftovers(self._message)
-        return made
+        Checkout(workspace, run.mirror, run.spec.authorship.author, run.beat).commit_leftovers(self._message)
+        return planted_files
 
     def _texts(self, runner: Runner, beside: str) -> list[str]:
         """Return the content of a file of tests, and of others in its folder where their imports count."""
@@ -290,7 +290,7 @@ def _expect(
         set_up,
         commands,
         planter.key(),
-        [[each.name for each in some] for some in runners],
+        [[runner.name for runner in some] for some in runners],
     ]
     facts += [spec.image, spec.workspace, _VERSION]
     key = hashlib.sha256(json.dumps(facts).encode()).hexdigest()
@@ -299,13 +299,13 @@ def _expect(
         return [Baseline(**row) for row in json.loads(file.read_text())]
     name = f"{spec.run_id}-witness"
     run.mirror.remember(name, base)
-    with clean_room(run, WITNESS, name) as room:
+    with clean_room(run, WITNESS, name) as workspace:
         for line in set_up:
-            ran = run_command(run, room, line, of_column=True)
+            ran = run_command(run, workspace, line, of_column=True)
             if ran.exit_code != 0:
                 why = f"on the default branch the set-up fails: {one_line(line, 200)}"
                 return [Baseline(why=why, unknown=True) if some else Baseline() for some in runners]
-        planted = planter.plant(room)
+        planted = planter.plant(workspace)
         names = _names(planted)
         last = max(number for number, some in enumerate(runners) if some)
         shown = []
@@ -313,7 +313,7 @@ def _expect(
             if number > last:
                 shown.append(Baseline())
                 continue
-            ran = run_command(run, room, planter.line(command, planted), of_column=True)
+            ran = run_command(run, workspace, planter.line(command, planted), of_column=True)
             shown.append(learn(some, ran, names) if some else Baseline())
     if not any(entry.unknown for entry in shown):
         _keep(file, shown)

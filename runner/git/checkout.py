@@ -71,8 +71,8 @@ class Checkout:
 
     def clone_from(self, ref: str, branch: str, base_branch: str) -> None:
         """Check out a ref of the mirror, and nothing else, as `branch` of an empty workspace."""
-        given = (self._workspace.mirror_at(self._mirror), ref, branch, base_branch)
-        self._must("clone", self._script("clone", scripts.CLONE_FROM, *given, mirrored=True))
+        arguments = (self._workspace.mirror_at(self._mirror), ref, branch, base_branch)
+        self._must("clone", self._script("clone", scripts.CLONE_FROM, *arguments, mirrored=True))
 
     def fetch(self, branch: str, base_branch: str, heads: Heads) -> None:
         """Set the remote-tracking refs of both branches to `heads`, from the mirror.
@@ -129,17 +129,17 @@ class Checkout:
         self.commit_leftovers(message)
         self._must("update-ref", self._git("update-ref", ref, "HEAD"))
 
-    def changed_since(self, ref: str, message: str) -> PathList:
+    def list_changed_since(self, ref: str, message: str) -> PathList:
         """Commit uncommitted changes and return the paths that differ from `ref`."""
         self.commit_leftovers(message)
-        words = ("--name-only", "--no-renames", "--no-ext-diff", "--no-textconv")
-        listed = self._list_lines("diff", *words, "--ignore-submodules=none", ref, "HEAD", "--")
+        args = ("--name-only", "--no-renames", "--no-ext-diff", "--no-textconv")
+        listed = self._list_lines("diff", *args, "--ignore-submodules=none", ref, "HEAD", "--")
         return PathList(tuple(map(unquote_path, listed.names)), listed.more)
 
     def adopt(self, head: str) -> None:
         """Take a commit out of the mirror, and move HEAD to it: it has the same work. No file is touched."""
-        given = (self._workspace.mirror_at(self._mirror), head)
-        self._must("reset", self._script("reset", scripts.ADOPT, *given, mirrored=True))
+        arguments = (self._workspace.mirror_at(self._mirror), head)
+        self._must("reset", self._script("reset", scripts.ADOPT, *arguments, mirrored=True))
         self._stand(head)
 
     def restore(self, commit: str) -> None:
@@ -172,9 +172,9 @@ class Checkout:
 
         Empty, and nothing is written, where HEAD is unwanted, on no branch, or cannot be read.
         """
-        given = (self._workspace.layout.out, _PACK, base, " ".join(unwanted), str(cap_bytes // 512))
+        arguments = (self._workspace.layout.out, _PACK, base, " ".join(unwanted), str(cap_bytes // 512))
         ran = self._run(
-            "pack-objects", scripts.command(scripts.EXPORT_APART, *given, prologue=""), exporting=True
+            "pack-objects", scripts.command(scripts.EXPORT_APART, *arguments, prologue=""), exporting=True
         )
         self._must("pack-objects", ran)
         head, *rows = ran.out.splitlines() or [""]
@@ -188,8 +188,8 @@ class Checkout:
 
         It does not read `.git`. Raises OversizedRepositoryError too.
         """
-        given = (self._workspace.layout.out, _PATCH, self._workspace.mirror_at(self._mirror), commit)
-        command = scripts.command(scripts.SET_ASIDE, *given, prologue="")
+        arguments = (self._workspace.layout.out, _PATCH, self._workspace.mirror_at(self._mirror), commit)
+        command = scripts.command(scripts.SET_ASIDE, *arguments, prologue="")
         self._must("diff", self._run("diff", command, mirrored=True, exporting=True))
         self._workspace.collect(_PATCH, target, cap_bytes)
 
@@ -209,8 +209,8 @@ class Checkout:
         The commits are empty where `.git` cannot be read. Nothing is left where they are the `known` ones.
         """
         blocks = str(cap_bytes // 512)
-        given = (self._workspace.layout.out, base, known, " ".join(patterns), blocks)
-        ran = self._run("bundle", scripts.command(scripts.KEEP, *given, prologue=""), exporting=True)
+        arguments = (self._workspace.layout.out, base, known, " ".join(patterns), blocks)
+        ran = self._run("bundle", scripts.command(scripts.KEEP, *arguments, prologue=""), exporting=True)
         self._must("bundle", ran)
         rows = ran.out.split("\n")
         commits = next((row for row in rows if _COMMITS.fullmatch(row)), " ")
@@ -219,8 +219,8 @@ class Checkout:
 
     def uncommit(self, ref: str) -> None:
         """Bring the files of a ref of the mirror, as changes that are not committed."""
-        given = (self._workspace.mirror_at(self._mirror), ref)
-        self._must("read-tree", self._script("read-tree", scripts.UNCOMMIT, *given, mirrored=True))
+        arguments = (self._workspace.mirror_at(self._mirror), ref)
+        self._must("read-tree", self._script("read-tree", scripts.UNCOMMIT, *arguments, mirrored=True))
 
     def unpack_home(self, folder: Path) -> None:
         """Unpack `session.tar.gz` of a folder of the host into the home."""
@@ -230,22 +230,22 @@ class Checkout:
 
     def _take(self, what: str, script: str, branch: str, base_branch: str, heads: Heads) -> None:
         """Fetch both commits by id: other cards may move the mirror's branches meanwhile."""
-        given = (self._workspace.mirror_at(self._mirror), branch, base_branch, heads.branch, heads.base)
-        self._must(what, self._script(what, script, *given, mirrored=True))
+        arguments = (self._workspace.mirror_at(self._mirror), branch, base_branch, heads.branch, heads.base)
+        self._must(what, self._script(what, script, *arguments, mirrored=True))
 
     def _script(
-        self, what: str, script: str, *given: str, mirrored: bool = False, exporting: bool = False
+        self, what: str, script: str, *arguments: str, mirrored: bool = False, exporting: bool = False
     ) -> Ran:
-        return self._run(what, scripts.command(script, *given), mirrored=mirrored, exporting=exporting)
+        return self._run(what, scripts.command(script, *arguments), mirrored=mirrored, exporting=exporting)
 
-    def _git(self, *words: str) -> Ran:
-        return self._run(words[0], scripts.git_command(*words))
+    def _git(self, *args: str) -> Ran:
+        return self._run(args[0], scripts.git_command(*args))
 
-    def _list_lines(self, *words: str) -> PathList:
+    def _list_lines(self, *args: str) -> PathList:
         """Return the lines of a git command, without truncated ones, which are longer than any name."""
-        ran = self._git(*words)
+        ran = self._git(*args)
         if not ran.flooded:
-            self._must(words[0], ran)
+            self._must(args[0], ran)
         lines = ran.out.splitlines()
         names = tuple(line for line in lines if len(line) <= _NAME_CHARS)
         return PathList(names, ran.flooded or ran.cut or len(names) < len(lines))

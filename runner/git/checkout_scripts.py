@@ -271,12 +271,12 @@ tar --extract --gzip --file="$1/session.tar.gz" --directory="$HOME" --no-same-ow
 """
 
 
-def command(script: str, *given: str, prologue: str = _PROLOGUE) -> tuple[str, ...]:
-    return ("/bin/sh", "-c", prologue + script, "cardinal", *given)
+def command(script: str, *arguments: str, prologue: str = _PROLOGUE) -> tuple[str, ...]:
+    return ("/bin/sh", "-c", prologue + script, "cardinal", *arguments)
 
 
-def git_command(*words: str) -> tuple[str, ...]:
-    return command('g "$@"', *words)
+def git_command(*args: str) -> tuple[str, ...]:
+    return command('g "$@"', *args)
 
 
 def name_failed_command(exit_code: int, what: str) -> str:

@@ -53,10 +53,10 @@ def _refs(mirror: Path) -> Iterator[tuple[RunId, str]]:
         yield RunId(ref.removeprefix(_REFS).rpartition("-")[0]), ref
 
 
-def _git(mirror: Path, *words: str, given: bytes = b"", lock: Path | None = None) -> Ran:
+def _git(mirror: Path, *args: str, given: bytes = b"", lock: Path | None = None) -> Ran:
     """Run one git command there, waiting for nobody but where it writes. Raises GitError."""
     ran = run_git(
-        words,
+        args,
         folder=mirror,
         beat=lambda: None,
         timeout_s=_GIT_S,
@@ -66,5 +66,5 @@ def _git(mirror: Path, *words: str, given: bytes = b"", lock: Path | None = None
         bare=True,
     )
     if ran.exit_code != 0:
-        raise GitError(words[0], one_line(redact(ran.tail)))
+        raise GitError(args[0], one_line(redact(ran.tail)))
     return ran

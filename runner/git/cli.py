@@ -86,17 +86,17 @@ def run_git(
     SpawnError, CommandTimeoutError, KilledError, and GitLimitError at a limit of memory, time or output.
     """
     queue = () if lock is None else ("flock", "--no-fork", "--timeout", str(lock_s), str(lock))
-    bounds = _bounds(timeout_s, transfers)
+    limits = _bounds(timeout_s, transfers)
     child = Child(
         (*queue, *arguments(), *words),
         env={**_ENVIRONMENT, **({"GIT_DIR": "."} if bare else {}), **(more_env or {})},
         cwd=folder,
         cap_bytes=_OUTPUT_BYTES,
-        bounds=bounds,
+        bounds=limits,
     )
     child.write(given)
     ran = finish(child, what=f"git {words[0]}", timeout_s=timeout_s, beat=beat, out_bytes=_OUTPUT_BYTES)
-    judge(words[0], ran, bounds)
+    judge(words[0], ran, limits)
     return ran
 
 

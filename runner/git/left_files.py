@@ -127,11 +127,11 @@ def list_ignored(mirror: Mirror, commit: str, files: frozenset[str], paths: froz
         # Links are left out: git reads no rules behind one.
         ask_with_index(mirror, folder, "update-index", "--index-info", given="".join(rules))
         ask_with_index(mirror, folder, "checkout-index", "--all", "--force")
-        given = "".join(
+        stdin = "".join(
             f"{_quote_path(f'./{path}')}\n" for path in paths
         )  # `./`: nothing begins like an order
         said = ask_with_index(
-            mirror, folder, "check-ignore", "--no-index", "--stdin", given=given, fine=(0, 1)
+            mirror, folder, "check-ignore", "--no-index", "--stdin", given=stdin, fine=(0, 1)
         )
     return frozenset(unquote_path(row).removeprefix("./") for row in said.splitlines())
 
@@ -166,7 +166,7 @@ def _entries(mirror: Mirror, commit: str, files: list[str]) -> Iterator[str]:
 
 
 def ask_with_index(
-    mirror: Mirror, folder: Path, *words: str, given: str = "", fine: tuple[int, ...] = (0,)
+    mirror: Mirror, folder: Path, *args: str, given: str = "", fine: tuple[int, ...] = (0,)
 ) -> str:
     """Return git's answer about the folder, with an index beside it and the mirror's objects.
 
@@ -174,10 +174,10 @@ def ask_with_index(
     """
     env = {"GIT_DIR": str(mirror.path.resolve()), "GIT_WORK_TREE": ".", "GIT_INDEX_FILE": f"{folder}.index"}
     ran = run_git(
-        words, folder=folder, beat=mirror.beat, timeout_s=_QUERY_S, more_env=env, given=given.encode()
+        args, folder=folder, beat=mirror.beat, timeout_s=_QUERY_S, more_env=env, given=given.encode()
     )
     if ran.exit_code not in fine or ran.cut:
-        raise GitError(words[0], one_line(redact(ran.tail), 600))
+        raise GitError(args[0], one_line(redact(ran.tail), 600))
     return ran.out
 
 
@@ -215,8 +215,8 @@ def without_set_up(
 
 
 def _rows(mirror: Mirror, before: str, after: str) -> set[str]:
-    words = ("-r", "--raw", "--no-renames", "--no-abbrev", "--ignore-submodules=none")
-    return {*mirror.query("diff-tree", *words, before, after).splitlines()}
+    args = ("-r", "--raw", "--no-renames", "--no-abbrev", "--ignore-submodules=none")
+    return {*mirror.query("diff-tree", *args, before, after).splitlines()}
 
 
 def _entry(row: str, side: int) -> str:

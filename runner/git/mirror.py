@@ -165,8 +165,8 @@ class Mirror:
         return f"The repository has more than {MAX_TAGS:,} tags: checkouts have none."
 
     def _fetch(self, *refs: str) -> Ran:
-        words = ("fetch", "--prune", "--no-tags", "--no-write-fetch-head", "--quiet", "--", self.remote.url)
-        return self._git(*words, *refs, online=True)
+        args = ("fetch", "--prune", "--no-tags", "--no-write-fetch-head", "--quiet", "--", self.remote.url)
+        return self._git(*args, *refs, online=True)
 
     def head(self, branch: str) -> str:
         """Return the commit of a GitHub branch at the last fetch; empty without one."""
@@ -263,8 +263,8 @@ class Mirror:
         return taken
 
     def _take(self, source: str, refs: str, into: Path) -> None:
-        words = ("fetch", "--no-tags", "--no-write-fetch-head", "--quiet", "--", source, refs)
-        fetched = self._git(*words, folder=into, timeout_s=_FETCH_S)
+        args = ("fetch", "--no-tags", "--no-write-fetch-head", "--quiet", "--", source, refs)
+        fetched = self._git(*args, folder=into, timeout_s=_FETCH_S)
         if fetched.exit_code != 0:
             raise self._unsound("take the export", fetched)
 
@@ -286,14 +286,14 @@ class Mirror:
             new += 1 if added == "-" else int(added)
             gone += 0 if removed == "-" else int(removed)
             paths.append(unquote_path(path))
-        words = ("rev-list", "--disk-usage", "--objects", head, f"^{base}")
-        sizes = (new + gone, int(self._output("measure the branch", *words)), len(self._list(head, base)))
+        args = ("rev-list", "--disk-usage", "--objects", head, f"^{base}")
+        sizes = (new + gone, int(self._output("measure the branch", *args)), len(self._list(head, base)))
         return DiffStat(len(paths), *sizes, tuple(paths), new)
 
     def patch(self, base: str, head: str) -> str:
         """Return the diff of `head` since it left `base`; binary files appear by name."""
-        words = ("diff", "--no-color", "--no-ext-diff", "--no-textconv", f"{base}...{head}", "--")
-        return self._output("show the change", *words)
+        args = ("diff", "--no-color", "--no-ext-diff", "--no-textconv", f"{base}...{head}", "--")
+        return self._output("show the change", *args)
 
     def lines_of(self, commit: str, path: str) -> int | None:
         """Return the number of lines of a file at a commit; None for a missing file.
@@ -311,8 +311,8 @@ class Mirror:
         return len(text.removesuffix("\n").split("\n")) if text else 0
 
     def differing(self, commit: str, other: str) -> frozenset[str]:
-        words = ("--name-only", "--no-renames", "--no-ext-diff", "--ignore-submodules=none")
-        return frozenset(map(unquote_path, self.query("diff", *words, commit, other, "--").splitlines()))
+        args = ("--name-only", "--no-renames", "--no-ext-diff", "--ignore-submodules=none")
+        return frozenset(map(unquote_path, self.query("diff", *args, commit, other, "--").splitlines()))
 
     def commits(self, head: str, *known: str) -> tuple[Commit, ...]:
         """Return the commits of `head` without those of `known`, oldest first. Raises LongHistoryError."""
@@ -337,8 +337,8 @@ class Mirror:
         unread = [name for name in dict.fromkeys(names) if name not in self._known]
         if unread:
             mark = secrets.token_hex(16)  # nobody who wrote a commit knew it
-            words = ("cat-file", f"--batch={mark} %(objectname) %(objecttype)")
-            said = self.query(*words, given="".join(f"{name}\n" for name in unread).encode())
+            args = ("cat-file", f"--batch={mark} %(objectname) %(objecttype)")
+            said = self.query(*args, given="".join(f"{name}\n" for name in unread).encode())
             for answer in said.split(f"{mark} ")[1:]:
                 title, _, text = answer.partition("\n")
                 name, _, kind = title.partition(" ")
@@ -352,15 +352,15 @@ class Mirror:
 
     def _recode_commit(self, commit: Commit) -> Commit:
         """Return the commit with its texts in UTF-8, as git shows them."""
-        words = ("log", "--no-walk", "--no-notes", "--no-show-signature", "--encoding=UTF-8")
-        shown = self.query(*words, "--format=%an <%ae>%n%cn <%ce>%n%B", commit.commit)
+        args = ("log", "--no-walk", "--no-notes", "--no-show-signature", "--encoding=UTF-8")
+        shown = self.query(*args, "--format=%an <%ae>%n%cn <%ce>%n%B", commit.commit)
         author, committer, message = shown.split("\n", 2)
         return commits.with_texts(commit, author, committer, message)
 
     def change_digest(self, commit: str) -> str:
         """Return the digest of a commit's changed lines, wherever they stand; its id if unreadable."""
-        words = ("-p", "-U0", "--root", "--text", "--no-color", "--no-renames", "--no-ext-diff")
-        shown = self.read("diff-tree", *words, "--no-textconv", "--no-commit-id", commit)
+        args = ("-p", "-U0", "--root", "--text", "--no-color", "--no-renames", "--no-ext-diff")
+        shown = self.read("diff-tree", *args, "--no-textconv", "--no-commit-id", commit)
         if shown is None:
             return commit
         rows = (row for row in shown.split("\n") if not row.startswith(("@@ ", "index ")))
@@ -373,18 +373,18 @@ class Mirror:
         self._known[name] = commits.parse_commit(name, content.decode())
         return name
 
-    def query(self, *words: str, given: bytes = b"", objects: Path | None = None) -> str:
+    def query(self, *args: str, given: bytes = b"", objects: Path | None = None) -> str:
         """Return the whole output of one git command. Raises GitError when it fails or is too long."""
-        ran = self._git(*words, given=given, objects=objects)
-        self._must(words[0], ran)
+        ran = self._git(*args, given=given, objects=objects)
+        self._must(args[0], ran)
         if ran.cut:
-            raise errors.GitError(words[0], "a line is too long to be read")
+            raise errors.GitError(args[0], "a line is too long to be read")
         return ran.out
 
-    def read(self, *words: str) -> str | None:
+    def read(self, *args: str) -> str | None:
         """Return the output of one git command; None where a line is too long. Raises GitError."""
-        ran = self._git(*words)
-        self._must(words[0], ran)
+        ran = self._git(*args)
+        self._must(args[0], ran)
         return None if ran.cut else ran.out
 
     def push(self, head: str, branch: str, known: str) -> None:
@@ -409,11 +409,11 @@ class Mirror:
         detail = self._error_text(pushed)
         raise errors.PushRefusedError(branch, detail, cause=cause, because=because, step=step)
 
-    def exchange(self, *words: str, refs: str) -> None:
+    def exchange(self, *args: str, refs: str) -> None:
         """Fetch or push one `source:target`. Raises UnsoundObjectsError, GoneRepositoryError or GitError."""
-        done = self._git(*words, "--quiet", "--", self.remote.url, refs, online=True)
+        done = self._git(*args, "--quiet", "--", self.remote.url, refs, online=True)
         if done.exit_code != 0:
-            raise self._error_of(words[0], done)
+            raise self._error_of(args[0], done)
 
     def _check_size(self) -> None:
         size = sum(pack.stat().st_size for pack in (self.path / "objects").glob("pack/*.pack"))
@@ -422,16 +422,16 @@ class Mirror:
 
     def _git(
         self,
-        *words: str,
+        *args: str,
         online: bool = False,
         timeout_s: float = _QUERY_S,
         objects: Path | None = None,
         folder: Path | None = None,
         given: bytes = b"",
     ) -> Ran:
-        writes = words[0] in ("init", "fetch", "update-ref")
+        writes = args[0] in ("init", "fetch", "update-ref")
         return run_git(
-            words,
+            args,
             folder=folder or self.path,
             beat=self.beat,
             timeout_s=_FETCH_S if online else timeout_s,
@@ -453,9 +453,9 @@ class Mirror:
             errors.UnsoundObjectsError(detail) if _UNSOUND.search(ran.tail) else errors.GitError(what, detail)
         )
 
-    def _output(self, what: str, *words: str) -> str:
+    def _output(self, what: str, *args: str) -> str:
         """Return the output of a git command. Raises GitError, which says `what` failed."""
-        ran = self._git(*words)
+        ran = self._git(*args)
         self._must(what, ran)
         return ran.out
 

@@ -25,8 +25,8 @@ def check_entries(query: Query, commit: str, most_listed: int = MAX_LISTED) -> N
 
     `query` runs git. A known folder counts as one file. Source: git-diff-tree(1), on --stdin with trees.
     """
-    words = ("rev-list", "--objects", "--no-object-names", "--filter=object:type=tree")
-    listed = query(*words, "--filter-provided-objects", commit, "--not", "--branches").split()
+    args = ("rev-list", "--objects", "--no-object-names", "--filter=object:type=tree")
+    listed = query(*args, "--filter-provided-objects", commit, "--not", "--branches").split()
     trees = _read(query, listed, most_listed)
     counted: dict[str, int] = {}
     for start in trees:
@@ -47,9 +47,9 @@ def _read(query: Query, names: list[str], most_listed: int) -> dict[str, _Tree]:
     """Return the entries of each tree. Raises GitLimitError when they do not fit into memory."""
     trees, same, listed = {name: _Tree() for name in names}, {name: name for name in names}, 0
     for start in range(0, len(names), _AT_ONCE):
-        given = "".join(f"{EMPTY_TREE} {name}\n" for name in names[start : start + _AT_ONCE])
+        stdin = "".join(f"{EMPTY_TREE} {name}\n" for name in names[start : start + _AT_ONCE])
         tree = _Tree()
-        for row in query("diff-tree", "--raw", "--no-abbrev", "--stdin", given=given.encode()).splitlines():
+        for row in query("diff-tree", "--raw", "--no-abbrev", "--stdin", given=stdin.encode()).splitlines():
             if not row.startswith(":"):
                 tree = trees[row.split(" ")[1]]
                 continue

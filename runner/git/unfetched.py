@@ -71,12 +71,12 @@ def _texts(query: Query, names: Sequence[str]) -> Iterator[str]:
     """Yield the texts of these objects; an empty one for each that is too large."""
     if not names:
         return
-    given = "".join(f"{name}\n" for name in names).encode()
-    sizes = query("cat-file", "--batch-check=%(objectsize)", given=given).split()
+    stdin = "".join(f"{name}\n" for name in names).encode()
+    sizes = query("cat-file", "--batch-check=%(objectsize)", given=stdin).split()
     read = [name for name, size in zip(names, sizes, strict=True) if int(size) <= _ATTRIBUTES_BYTES]
     mark = secrets.token_hex(16)  # nobody who wrote a file knew it
-    given = "".join(f"{name}\n" for name in read).encode()
-    answers = query("cat-file", f"--batch={mark}", given=given).split(f"{mark}\n")[1:] if read else []
+    stdin = "".join(f"{name}\n" for name in read).encode()
+    answers = query("cat-file", f"--batch={mark}", given=stdin).split(f"{mark}\n")[1:] if read else []
     known = dict(zip(read, answers, strict=True))
     for name in names:
         yield known.get(name, "")

@@ -85,10 +85,10 @@ def _compare(mirror: Mirror, commits: Sequence[Commit], *more: tuple[str, str]) 
 def _diffs(mirror: Mirror, pairs: list[tuple[str, str]]) -> Differences:
     """Return the differences of each pair of trees. Source: git-diff-tree(1), on --stdin with trees."""
     rows: Differences = {pair: [] for pair in pairs}
-    words = ("-r", "--raw", "--no-renames", "--no-abbrev", "--ignore-submodules=none", "--stdin")
+    args = ("-r", "--raw", "--no-renames", "--no-abbrev", "--ignore-submodules=none", "--stdin")
     for start in range(0, len(pairs), _OBJECTS_AT_ONCE):
         some = pairs[start : start + _OBJECTS_AT_ONCE]
-        said = mirror.query("diff-tree", *words, given=_lines(f"{old} {new}" for old, new in some))
+        said = mirror.query("diff-tree", *args, given=_lines(f"{old} {new}" for old, new in some))
         shown: set[tuple[str, str]] = set()
         pair = ("", "")
         for row in said.splitlines():
@@ -186,8 +186,8 @@ def _sizes(mirror: Mirror, objects: set[str]) -> dict[str, int]:
 def _with_lines(mirror: Mirror, entry: Touched) -> Touched:
     """Return it with its lines; NUL bytes of two-byte text are dropped."""
     if entry.was_file:
-        words = ("-U0", "--text", "--no-color", "--no-ext-diff", "--no-textconv")
-        ran = mirror.read("diff", *words, entry.before_object, entry.object)
+        args = ("-U0", "--text", "--no-color", "--no-ext-diff", "--no-textconv")
+        ran = mirror.read("diff", *args, entry.before_object, entry.object)
     else:
         ran = mirror.read("cat-file", "blob", entry.object)
     if ran is None:

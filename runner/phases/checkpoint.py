@@ -135,13 +135,13 @@ def claim_signature(run_id: RunId, generation: int) -> str:
 
 
 def pace_of(spec: RunSpec) -> CheckpointPace:
-    log_file = transcript_of(spec.places.logs, spec.run_id)
+    log_file = transcript_of(spec.paths.logs, spec.run_id)
     return CheckpointPace(logged_bytes=log_file.stat().st_size if log_file.exists() else 0)
 
 
 def _transcript(run: RunContext) -> tuple[RunEvent, ...]:
     """Store the new part of the transcript, as a file of its own."""
-    log_file = transcript_of(run.spec.places.logs, run.spec.run_id)
+    log_file = transcript_of(run.spec.paths.logs, run.spec.run_id)
     if not log_file.exists() or log_file.stat().st_size <= run.pace.logged_bytes:
         return ()
     with log_file.open("rb") as file:
@@ -169,7 +169,10 @@ def _mark_of_history(run: RunContext) -> tuple[int, int, bool]:
 def _keep(run: RunContext, beat: Beat, hold_s: float, before: tuple[int, int, bool] | None = None) -> bool:
     """Return whether the reading counts: not where the agent said more since `before` than was read."""
     spec = run.spec
-    if run.workspace.fresh or claim_signature(spec.run_id, spec.generation) not in run.workspace.signed():
+    if (
+        run.workspace.fresh
+        or claim_signature(spec.run_id, spec.generation) not in run.workspace.read_signatures()
+    ):
         return True  # the files are of an older claim, and there may be newer ones elsewhere
     try:
         event = _store_checkpoint(run, beat, hold_s)
@@ -189,8 +192,8 @@ def _keep(run: RunContext, beat: Beat, hold_s: float, before: tuple[int, int, bo
 
 def _store_checkpoint(run: RunContext, beat: Beat, hold_s: float) -> Checkpointed | None:
     """Store the new part, and return its event; None where there is none. Raises RunnerError."""
-    spec, place = run.spec, tenancy(run.spec).card_id
-    before = run.log.checkpoint(place)
+    spec, card_id = run.spec, tenancy(run.spec).card_id
+    before = run.log.checkpoint(card_id)
     before = before if before is not None and before.run_id == spec.run_id else None
     checkout = Checkout(run.workspace, run.mirror, spec.authorship.author, beat)
     known = f"{before.head} {before.files}" if before is not None else ""
@@ -198,7 +201,7 @@ def _store_checkpoint(run: RunContext, beat: Beat, hold_s: float) -> Checkpointe
     head, files, whole = checkout.keep(run.mirror.head(spec.base_branch), known, patterns, MAX_BUNDLE_BYTES)
     names = run.mirror.beating(beat).names_of(spec.run_id)
     left_out = [] if whole else ["uncommitted files that git could not take"]
-    with _folder(run) as folder, run.log.held(hold_s):
+    with _folder(run) as folder, run.log.holding(hold_s):
         session = _session(run, folder, patterns, left_out, beat)
         if not session and before is not None:
             session = before.session  # who knows less than the files say does no harm
@@ -215,7 +218,7 @@ def _store_checkpoint(run: RunContext, beat: Beat, hold_s: float) -> Checkpointe
         left_out.append("files: the workspace's `.git` cannot be read")
     return Checkpointed(
         run_id=spec.run_id,
-        place=place,
+        place=card_id,
         generation=spec.generation,
         host=spec.host,
         head=head,
@@ -224,7 +227,7 @@ def _store_checkpoint(run: RunContext, beat: Beat, hold_s: float) -> Checkpointe
         session=session,
         patch=patch,
         refs=names,
-        stood_on=run.workspace.recorded_base(),
+        stood_on=run.workspace.read_base(),
         left_out=tuple(left_out),
         files_changed=files_changed,
     )
@@ -265,8 +268,8 @@ def _patch(run: RunContext, folder: Path, left_out: list[str]) -> tuple[str, int
     if not _took_out(run, patch, CAP_BYTES, "the patch: it is", left_out):
         return "", 0
     text = patch.read_text(encoding="utf-8", errors="replace")
-    kept = store_of(run.spec.places).keep(run.secrecy.redact_private_skills(text))
-    return kept.digest, len(PATCHED_FILE.findall(text))
+    stored = store_of(run.spec.paths).keep(run.secrecy.redact_private_skills(text))
+    return stored.digest, len(PATCHED_FILE.findall(text))
 
 
 def _took_out(run: RunContext, file: Path, most_bytes: int, what: str, left_out: list[str]) -> bool:
@@ -289,7 +292,7 @@ def _put(run: RunContext, path: Path, beat: Beat) -> str:
 
 
 def _store(run: RunContext) -> BlobStore:
-    return open_store(run.spec.places.store, run.spec.places.artifacts)
+    return open_store(run.spec.paths.store, run.spec.paths.artifacts)
 
 
 @dataclass(slots=True)
@@ -313,15 +316,15 @@ def bring(run: RunContext) -> Brought | None:
 
     A run that succeeded left its work on GitHub: of it the session counts alone. Nothing is changed yet.
     """
-    spec, place = run.spec, tenancy(run.spec).card_id
-    row = run.log.checkpoint(place)
+    spec, card_id = run.spec, tenancy(run.spec).card_id
+    row = run.log.checkpoint(card_id)
     if row is None or (row.run_id != spec.run_id and row.host == spec.host):
         return None  # a folder of this host that is gone was removed on purpose
     if row.host == spec.host and run.history.stages.visits:
         return None  # its mirror has what the stages handed over
     own = row.run_id == spec.run_id
     published = not own and run.log.ending_of(row.run_id) is Ending.SUCCEEDED
-    moved = any(it.seq > row.seq and it.event.changes_workspace for it in run.log.events())
+    moved = any(recorded.seq > row.seq and recorded.event.changes_workspace for recorded in run.log.events())
     brought = Brought(row, own and not moved)
     if not published:
         _bring_files(run, brought)
@@ -338,16 +341,16 @@ def bring(run: RunContext) -> Brought | None:
 
 
 def _bring_files(run: RunContext, brought: Brought) -> None:
-    row, name = brought.row, run.spec.run_id
+    row, run_id = brought.row, run.spec.run_id
     if row.bundle:
         file = _fetch_blob(run, row.bundle, "commits and files", brought)
         if file is None:
             return
-        bundle = run.spec.places.mirrors / f"{name}-{run.log.generation}.bundle"
+        bundle = run.spec.paths.mirrors / f"{run_id}-{run.log.generation}.bundle"
         try:
             with file, bundle.open("wb") as copy:
                 copy.writelines(iter(lambda: file.read(1 << 20), b""))
-            files = run.mirror.take_bundle(bundle, f"{name}-{FILES}", f"refs/cardinal/{FILES}")
+            files = run.mirror.take_bundle(bundle, f"{run_id}-{FILES}", f"refs/cardinal/{FILES}")
         except (RepositoryError, CommandTimeoutError) as error:
             brought.missing.append(f"commits and files: {one_line(str(error), _WHY_CHARS)}")
             return
@@ -356,12 +359,12 @@ def _bring_files(run: RunContext, brought: Brought) -> None:
         brought.files = files
     if row.head and run.mirror.has(row.head):
         brought.head = row.head
-        run.mirror.remember(f"{name}-{KEPT}", row.head)
-    if brought.head and row.run_id == name:
+        run.mirror.remember(f"{run_id}-{KEPT}", row.head)
+    if brought.head and row.run_id == run_id:
         for line in row.refs:
             ref, _, commit = line.partition(" ")
             if ref not in (KEPT, FILES) and run.mirror.has(commit):
-                run.mirror.remember(f"{name}-{ref}", commit)
+                run.mirror.remember(f"{run_id}-{ref}", commit)
 
 
 def _fetch_blob(run: RunContext, digest: str, what: str, brought: Brought) -> FileIO | None:
@@ -371,7 +374,7 @@ def _fetch_blob(run: RunContext, digest: str, what: str, brought: Brought) -> Fi
     def get() -> FileIO | None:
         nonlocal waits
         try:
-            with run.log.held(HOLD_S):
+            with run.log.holding(HOLD_S):
                 return _store(run).get(digest, beat=run.log.beat)
         except StoreError as error:
             if not error.away:
@@ -399,7 +402,7 @@ def _tell(run: RunContext, text: str) -> None:
 
 @contextmanager
 def _folder(run: RunContext) -> Iterator[Path]:
-    with tempfile.TemporaryDirectory(dir=run.spec.places.workspaces.parent, prefix="kept-") as name:
+    with tempfile.TemporaryDirectory(dir=run.spec.paths.workspaces.parent, prefix="kept-") as name:
         yield Path(name)
 
 
@@ -414,10 +417,10 @@ def as_folder(run: RunContext, archive: FileIO) -> Iterator[Path]:
 
 def record_restored(run: RunContext, brought: Brought) -> WorkspaceRestored:
     row = brought.row
-    place = tenancy(run.spec).card_id
+    card_id = tenancy(run.spec).card_id
     return WorkspaceRestored(
         run_id=run.spec.run_id,
-        place=place,
+        place=card_id,
         host=run.spec.host,
         source=row.run_id,
         source_host=row.host,

@@ -10,7 +10,7 @@ from ledger.events.witness import CheckWitnessed, Witnessed, is_fewer
 from ledger.model.limit_answers import PUBLISH_PROTECTED, STOP, Subject
 from runner.branch.export import export_commit, list_published, peoples, read_base_head
 from runner.checks.by_path import all_lines
-from runner.checks.repair_limits import bound_refusals
+from runner.checks.repair_limits import check_refusals
 from runner.guards import builtin
 from runner.guards.contract import Breach, Change
 from runner.guards.diff import Known, change_of
@@ -47,7 +47,7 @@ def enforce_guards(run: RunContext, start: str) -> bool:
             return worked
         if run.history.guards.stands:
             raise _refuse(run, judged)
-        bound_refusals(run, judged)
+        check_refusals(run, judged)
         repair_change(run)
         worked = True
 
@@ -63,18 +63,18 @@ def judge_change(run: RunContext, head: str) -> GuardsJudged:
 
 def judgement(run: RunContext, head: str, last: GuardsJudged | None) -> GuardsJudged:
     """Return the guards' judgement of a commit in the mirror: the last one where nothing is different."""
-    rules = replace(run.spec.guards, checks=all_lines(run.spec.validation))
+    guards = replace(run.spec.guards, checks=all_lines(run.spec.validation))
     base = run.mirror.head(run.spec.base_branch)
-    fewer = fewer_tests(_list_witnesses(run), rules)
+    fewer = fewer_tests(_list_witnesses(run), guards)
     rules_digest = _digest(
-        [asdict(rules), [violation.mark for violation in fewer]] if fewer else asdict(rules)
+        [asdict(guards), [violation.mark for violation in fewer]] if fewer else asdict(guards)
     )
     if last is not None and (last.head, last.base, last.rules) == (head, base, rules_digest):
         return last
     change = change_of(run.mirror, base, head, Known(list_published(run), read_base_head(run), peoples(run)))
     # After the last git command: each of them renews the claim for a short while.
-    with run.log.held(_JUDGE_S):
-        broken = (*violations(change, rules), *fewer)
+    with run.log.holding(_JUDGE_S):
+        broken = (*violations(change, guards), *fewer)
     left_out, digest = broken[_MAX:], _digest([asdict(violation) | {"commit": ""} for violation in broken])
     return GuardsJudged(
         run_id=run.spec.run_id,
@@ -137,19 +137,19 @@ def fewer_tests(witnessed: Iterable[Witnessed], rules: Guards) -> tuple[Violatio
         Violation(
             guard="tests",
             rule=f"tests: {action}",
-            path=one_line(said.command, _PATH_BYTES),
+            path=one_line(event.command, _PATH_BYTES),
             line=0,
             commit="",
             action="ask",
             what=(
-                f"ran {said.passed} {said.unit}s by {said.runner},"
-                f" and {said.base_tests} on the default branch"
+                f"ran {event.passed} {event.unit}s by {event.runner},"
+                f" and {event.base_tests} on the default branch"
             ),
             advice="bring back the tests that no longer run",
-            mark=f"{said.command}: {said.passed} of {said.base_tests}",
+            mark=f"{event.command}: {event.passed} of {event.base_tests}",
         )
-        for said in witnessed
-        if action != "allow" and is_fewer(said)
+        for event in witnessed
+        if action != "allow" and is_fewer(event)
     )
 
 
@@ -158,7 +158,7 @@ def _list_witnesses(run: RunContext) -> list[CheckWitnessed]:
     ended = run.history.validation
     if ended is None or not ended.clean:
         return []
-    return [said for said in run.history.witnessed.values() if said.iteration == ended.iteration]
+    return [event for event in run.history.witnessed.values() if event.iteration == ended.iteration]
 
 
 def _rank(violation: Violation) -> tuple[bool, bool, str, str]:

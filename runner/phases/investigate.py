@@ -64,24 +64,24 @@ def _prepare(run: RunContext, *, allow_unsandboxed: bool) -> str:
 def _hand_in(run: RunContext, base: str) -> None:
     """Write findings, report and ending in one transaction; changed files are only named."""
     run_id = run.spec.run_id
-    said = FindingsInput.model_validate(run.history.finish)
-    changed = run.checkout.changed_since(_BEFORE, _MESSAGE)
+    findings_input = FindingsInput.model_validate(run.history.finish)
+    changed = run.checkout.list_changed_since(_BEFORE, _MESSAGE)
     discarded = tuple(one_line(path) for path in changed.names[:MAX_DISCARDED])
     omitted = len(changed.names) - len(discarded) + changed.more
-    seen = _Reader(run, base)
-    findings = tuple(seen.finding(finding) for finding in said.findings)
-    follow_ups = tuple(FollowUp(card.title, card.body, card.reason) for card in said.follow_ups)
+    reader = _Reader(run, base)
+    findings = tuple(reader.finding(finding) for finding in findings_input.findings)
+    follow_ups = tuple(FollowUp(card.title, card.body, card.reason) for card in findings_input.follow_ups)
     run.log.append(
         FindingsReported(
             run_id=run_id,
             base=base,
-            summary=said.summary,
+            summary=findings_input.summary,
             findings=findings,
             follow_ups=follow_ups,
             discarded=discarded,
             discarded_omitted=omitted,
         ),
-        FinalReported(run_id, said.summary, (), (), ()),
+        FinalReported(run_id, findings_input.summary, (), (), ()),
         RunEnded(run_id, Ending.SUCCEEDED, "", "", one_line(run.history.last_line)),
     )
 
@@ -94,8 +94,8 @@ class _Reader:
         self._lines: dict[str, int | None] = {}
 
     def finding(self, given: FindingInput) -> Finding:
-        places = tuple(self._reference(reference) for reference in given.references)
-        return Finding(given.title, given.cause, given.fix, given.confidence, places)
+        references = tuple(self._reference(reference) for reference in given.references)
+        return Finding(given.title, given.cause, given.fix, given.confidence, references)
 
     def _reference(self, given: ReferenceInput) -> Reference:
         path = given.path.removeprefix(f"{self._run.workspace.layout.repo}/").removeprefix("./")

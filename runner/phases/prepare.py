@@ -88,7 +88,7 @@ def _find_rewritten_head(run: RunContext, known: str) -> str:
 
     Empty as well when all of the work is there, as after a crash right behind the push.
     """
-    before = run.workspace.recorded_base()
+    before = run.workspace.read_base()
     if not before or any(run.mirror.goes_on_from(known, head) for head in (before, run.checkout.commit())):
         return ""
     return before
@@ -97,9 +97,9 @@ def _find_rewritten_head(run: RunContext, known: str) -> str:
 def _makers(run: RunContext, known: str) -> str:
     """Return who made the commits up to `known` that the work was not on: people by name, runs by theirs."""
     base = run.mirror.head(run.spec.base_branch)
-    before = tuple(filter(None, (read_base_head(run), run.workspace.recorded_base(), base)))
-    by = run.spec.authorship
-    ours = {f"{it.name} <{it.email}>" for it in (by.author, by.committer, *by.past)}
+    before = tuple(filter(None, (read_base_head(run), run.workspace.read_base(), base)))
+    authorship = run.spec.authorship
+    ours = {f"{it.name} <{it.email}>" for it in (authorship.author, authorship.committer, *authorship.past)}
     commits = run.mirror.commits(known, *before)
     makers = [find_run_of_commit(commit, ours) or one_line(commit.author, 80) for commit in commits]
     named = list(dict.fromkeys(makers))
@@ -132,8 +132,8 @@ def admit(run: RunContext, *, allow_unsandboxed: bool) -> None:
     run.step(RunState.PREPARING)
     briefing, digest = spec.briefing, digest_of(spec.briefing.text)
     if run.history.instructed.briefed != digest:
-        made = BriefingMade(spec.run_id, briefing.text, digest, briefing.omitted, briefing.issue)
-        run.log.append(made, *keep(run, "briefing.md", BRIEFING, briefing.text))
+        event = BriefingMade(spec.run_id, briefing.text, digest, briefing.omitted, briefing.issue)
+        run.log.append(event, *keep(run, "briefing.md", BRIEFING, briefing.text))
     _instruct(run)
     run.deliver_answers()
     workspaces.require_program(run.agent, spec.workspace)
@@ -196,8 +196,8 @@ def _stale(run: RunContext) -> tuple[str, str, str]:
 
     They are where the card's last claim worked on this host, and nobody replaced them since.
     """
-    spec, place = run.spec, tenancy(run.spec).card_id
-    last, signed = run.log.workspace(place), run.workspace.signed()
+    spec, card_id = run.spec, tenancy(run.spec).card_id
+    last, signed = run.log.workspace(card_id), run.workspace.read_signatures()
     known = claim_signature(last.run_id, last.generation) if last is not None else ""
     holder = (last.host if last is not None else spec.host) or THIS_HOST
     if last is not None and last.host != spec.host:
@@ -212,25 +212,25 @@ def take_workspace(run: RunContext, brought: Brought | None = None) -> str:
 
     Files `brought` from the store are here then.
     """
-    spec, place = run.spec, tenancy(run.spec).card_id
+    spec, card_id = run.spec, tenancy(run.spec).card_id
     where, holder, known = _stale(run)
     if not where:
         # Both, until it is recorded: a crash between the two makes nobody else's files of these. Not longer:
         # a ledger that is restored knows the older claim, and may not take what came after it.
         own = claim_signature(spec.run_id, spec.generation)
         run.workspace.sign(known, own)
-        run.log.append(WorkspaceTaken(spec.run_id, place, spec.host, spec.generation))
+        run.log.append(WorkspaceTaken(spec.run_id, card_id, spec.host, spec.generation))
         run.workspace.sign(own)
         return ""
     run.workspace.sign(_NOBODY)  # else this claim's name could be there, from before a ledger was restored
     if brought is not None:
         left_on = "" if brought.exact or run.history.turn is None else holder
-        run.log.append(WorkspaceTaken(spec.run_id, place, spec.host, spec.generation, left_on))
+        run.log.append(WorkspaceTaken(spec.run_id, card_id, spec.host, spec.generation, left_on))
         return where
-    taken = WorkspaceTaken(spec.run_id, place, spec.host, spec.generation, holder)
+    event = WorkspaceTaken(spec.run_id, card_id, spec.host, spec.generation, holder)
     begins = f"The work starts over on host {spec.host}: {where}. What was not on GitHub is not here."
     goes_on = run.history.turn is not None or spec.session_id
-    run.log.append(taken, *((Progressed(spec.run_id, begins),) if goes_on else ()))
+    run.log.append(event, *((Progressed(spec.run_id, begins),) if goes_on else ()))
     return where
 
 
@@ -393,7 +393,7 @@ def make_anew(run: RunContext, commit: str, why: str) -> None:
 
     Of the agents' home the files of the session stay, unless they too are over the share: set-up runs in it.
     """
-    kept, note = _set_aside(run, commit)
+    run_events, note = _set_aside(run, commit)
     run.workspace.clear(session_patterns(run))
     gone = ""
     if run.weigh():
@@ -401,12 +401,12 @@ def make_anew(run: RunContext, commit: str, why: str) -> None:
         gone = run.history.session(run.spec.session_id)
     text = f"The checkout was made again, since it could no longer be used ({why}). {note}"
     lost = (SessionLost(run.spec.run_id, gone),) if gone else ()
-    run.log.append(*kept, *lost, Progressed(run.spec.run_id, text))
+    run.log.append(*run_events, *lost, Progressed(run.spec.run_id, text))
 
 
 def _set_aside(run: RunContext, commit: str) -> tuple[tuple[RunEvent, ...], str]:
     """Return the events of the kept patch, and a sentence for people."""
-    target = run.spec.places.mirrors / f"{run.spec.run_id}-{run.log.generation}.patch"
+    target = run.spec.paths.mirrors / f"{run.spec.run_id}-{run.log.generation}.patch"
     try:
         run.workspace.unlock()
         run.checkout.set_aside(commit, target, _ASIDE_BYTES)

@@ -83,8 +83,8 @@ def _make_on_github(run: RunContext, head: str, fresh: tuple[Commit, ...]) -> st
         mirror.exchange("fetch", "--no-tags", "--no-write-fetch-head", refs=f"+{made[head]}:{lent}-signed")
     finally:
         mirror.exchange("push", "--no-verify", refs=f":{lent}")
-    there = mirror.commits(made[head], *list_published(run))
-    if [each.tree for each in there] != [each.tree for each in fresh]:
+    commits = mirror.commits(made[head], *list_published(run))
+    if [each.tree for each in commits] != [each.tree for each in fresh]:
         raise UnverifiedCommitError(f"{made[head][:12]} has other files than {head[:12]}")
     return made[head]
 
@@ -153,8 +153,8 @@ def measure(run: RunContext, head: str) -> DiffStat:
     """Return the whole change of an exported commit, and record its size."""
     spec, base = run.spec, run.mirror.head(run.spec.base_branch)
     change = run.mirror.diff(base, head)
-    known = run.history.exported
-    if change.commits and change.files_changed and (known is None or known.head != head):
+    event = run.history.exported
+    if change.commits and change.files_changed and (event is None or event.head != head):
         size = change.files_changed, change.lines_changed, change.commits
         files = tuple(flat(path) for path in change.paths[:MAX_FILES])
         run.log.append(BranchExported(spec.run_id, spec.branch, base, head, *size, files))
@@ -182,12 +182,12 @@ class OpenConcerns:
 
 def open_concerns(run: RunContext, change: DiffStat, head: str) -> OpenConcerns:
     """Return the concerns that nobody agreed to yet: a large change, odd commits."""
-    over = oversize(change, run.spec.limits, run.published(Subject.SIZE))
+    over = oversize(change, run.spec.limits, run.list_published(Subject.SIZE))
     odd = _odd_commits(run, head)
     digest = layers_digest("\n".join(odd)) if odd else ""
-    large = f"The change is large: {over.said}." if over.said else ""
+    large = f"The change is large: {over.message}." if over.message else ""
     strange = f"Commit {'; '.join(odd)}." if odd else ""
-    open_yet = over.said or (odd and not run.may_publish(Subject.SIZE, digest))
+    open_yet = over.message or (odd and not run.may_publish(Subject.SIZE, digest))
     return OpenConcerns(" ".join(filter(None, (large, strange))) if open_yet else "", over.size, digest)
 
 
@@ -245,13 +245,13 @@ def _ref_of_last_push(run: RunContext) -> str:
     return f"{run.spec.run_id}-sent"
 
 
-def concerns(commits: Iterable[Commit], known: Iterable[Commit], number: int) -> tuple[str, ...]:
+def concerns(commits: Iterable[Commit], known_commits: Iterable[Commit], number: int) -> tuple[str, ...]:
     """Return remarks for people about commits before they are published.
 
-    `known` are commits of GitHub's branch: rebased they keep author and message. The card's own issue,
+    `known_commits` are commits of GitHub's branch: rebased they keep author and message. The card's issue,
     `number`, may be closed.
     """
-    theirs = {(commit.author, commit.message) for commit in known}
+    theirs = {(commit.author, commit.message) for commit in known_commits}
     remarks: list[str] = []
     for commit in commits:
         if (commit.author, commit.message) in theirs:

@@ -126,25 +126,25 @@ def recheck(
     """
     agent = agents.load("scripted")  # a live run has one; here it is never started, and pays for nothing
     log.raise_if_stopped()
-    mirror = Mirror(spec.places.mirrors, spec.repository, remote, log.beat_or_stop)
+    mirror = Mirror(spec.paths.mirrors, spec.repository, remote, log.beat_or_stop)
     name = f"{PREFIX}{spec.run_id}"
     with gateway_of(spec, agent, (), {}, log.deadline, tool_secrets=tool_secrets) as gateway:
 
-        def standing_in(room: Workspace) -> RunContext:
-            checkout = Checkout(room, mirror, spec.authorship.author, log.beat_or_stop)
+        def standing_in(workspace: Workspace) -> RunContext:
+            checkout = Checkout(workspace, mirror, spec.authorship.author, log.beat_or_stop)
             return RunContext(
                 spec=spec,
                 log=log,
                 clock=clock,
                 agent=agent,
-                workspace=room,
+                workspace=workspace,
                 mirror=mirror,
                 checkout=checkout,
                 gateway=gateway,
             )
 
-        with empty_place(spec, name) as room:
-            run = standing_in(room)
+        with empty_place(spec, name) as workspace:
+            run = standing_in(workspace)
             run.step(RunState.PREPARING)
             _must_be_locked(run, allow_unsandboxed=allow_unsandboxed)
             heads = mirror.fetch_heads(spec.branch, spec.base_branch)
@@ -153,40 +153,45 @@ def recheck(
                 reason = "superseded" if spec.rebases else "repository"
                 raise fail(reason, f"the branch {spec.branch} is no longer on GitHub")
             head = rebase_branch(run, heads) if spec.rebases else heads.branch
-        with empty_place(spec, name) as room:
-            run = standing_in(room)
+        with empty_place(spec, name) as workspace:
+            run = standing_in(workspace)
             run.step(RunState.VALIDATING)
-            if not _passes(run, room, head, heads.base):
+            if not _passes(run, workspace, head, heads.base):
                 raise fail("validation", f"the checks do not pass at {head[:12]}")
     log.append(RunEnded(spec.run_id, Ending.SUCCEEDED, "", "", "validating"))
 
 
-def _passes(run: RunContext, room: CleanWorkspace, head: str, base: str) -> bool:
+def _passes(run: RunContext, workspace: CleanWorkspace, head: str, base: str) -> bool:
     """Check the commit, unless an earlier claim did; waived checks pass."""
-    known, wanted = run.history.validation, checks_of(run.mirror, run.spec.validation, base, head)
-    if known is not None and known.head == head and known.clean and same_checks(known, wanted):
-        return known.passed
-    if wanted.waived:
-        run.log.append(ValidationWaived(run.spec.run_id, head, base, wanted.definition))
+    event, spec = run.history.validation, checks_of(run.mirror, run.spec.validation, base, head)
+    if event is not None and event.head == head and event.clean and same_checks(event, spec):
+        return event.passed
+    if spec.waived:
+        run.log.append(ValidationWaived(run.spec.run_id, head, base, spec.definition))
         return True
-    if not (wanted.full or wanted.fast):
-        raise fail("no_validation", wanted.absent or "the repository's policy names no checks")
-    name = "full" if wanted.full else "fast"
+    if not (spec.full or spec.fast):
+        raise fail("no_validation", spec.absent or "the repository's policy names no checks")
+    name = "full" if spec.full else "fast"
     run.mirror.remember(f"{run.spec.run_id}-head", head)
     ref = f"refs/cardinal/{run.spec.run_id}-head"
     run.checkout.clone_from(ref, run.spec.branch, run.spec.base_branch)
     return run_tier(
         run,
         GateTier(
-            name=name, iteration=run.history.iterations + 1, head=head, base=base, checks=wanted, room=room
+            name=name,
+            iteration=run.history.iterations + 1,
+            head=head,
+            base=base,
+            checks=spec,
+            workspace=workspace,
         ),
     )
 
 
 def _must_be_locked(run: RunContext, *, allow_unsandboxed: bool) -> None:
     """Raise UnsandboxedError or NetworkError where the workspace cannot hold the commands."""
-    room, spec = run.workspace, run.spec
-    if spec.tools.network not in room.networks:
-        raise NetworkError(spec.workspace, spec.tools.network, room.networks)
-    if room.locked and not allow_unsandboxed:
-        raise UnsandboxedError("what the repository's policy runs", room.locked)
+    workspace, spec = run.workspace, run.spec
+    if spec.tools.network not in workspace.networks:
+        raise NetworkError(spec.workspace, spec.tools.network, workspace.networks)
+    if workspace.locked and not allow_unsandboxed:
+        raise UnsandboxedError("what the repository's policy runs", workspace.locked)

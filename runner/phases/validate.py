@@ -7,7 +7,7 @@ from ledger.states import RunState
 from runner.branch.export import export_commit, head_name
 from runner.checks.by_path import checks_of
 from runner.checks.places import GATE, clean_room
-from runner.checks.repair_limits import ask_about_standstill, bound_repairs, bound_size, describe_failure
+from runner.checks.repair_limits import ask_about_standstill, check_repairs, check_size, describe_failure
 from runner.checks.tier import GateTier, Tier, run_tier
 from runner.phases.early import publish_early
 from runner.phases.work import repair
@@ -42,7 +42,7 @@ def validate_work(run: RunContext, start: str) -> None:
             return
         if _has_passed_already(run, checks, head) or _pass(run, checks, head):
             return
-        bound_repairs(run)
+        check_repairs(run)
         # By the failed round: refusals of guards count as iterations too.
         failed_in = run.history.rounds.newest
         number = failed_in.iteration if failed_in is not None else run.history.iterations
@@ -51,9 +51,9 @@ def validate_work(run: RunContext, start: str) -> None:
 
 def demand_checks(spec: RunSpec) -> None:
     """Raise Finish (no_validation) where a run would change files and nothing could check them."""
-    wanted = spec.validation
-    if spec.mode == "fix" and not (wanted.fast or wanted.full or wanted.waived):
-        raise fail("no_validation", wanted.absent or "the repository's policy names no checks")
+    validation_spec = spec.validation
+    if spec.mode == "fix" and not (validation_spec.fast or validation_spec.full or validation_spec.waived):
+        raise fail("no_validation", validation_spec.absent or "the repository's policy names no checks")
 
 
 def has_changes(run: RunContext, head: str, start: str) -> bool:
@@ -97,14 +97,14 @@ def _pass(run: RunContext, checks: ValidationSpec, head: str) -> bool:
     The host's mirror decides, not the workspace. Raises Park where the change is too large, or where the
     files are unchanged since a failure that the agent has seen.
     """
-    bound_size(run, run.mirror.diff(run.mirror.head(run.spec.base_branch), head))
+    check_size(run, run.mirror.diff(run.mirror.head(run.spec.base_branch), head))
     rounds, tree = run.history.rounds, run.mirror.tree(head)
     newest = rounds.newest
     if newest is not None and newest.tree == tree and f"repair-{newest.iteration}" not in run.history.turns:
         return False  # the agent has not had its turn to repair that
-    known = rounds.on(tree)
-    if known is not None:
-        ask_about_standstill(run, known.iteration)
+    event = rounds.on(tree)
+    if event is not None:
+        ask_about_standstill(run, event.iteration)
     return _check(run, checks, head)
 
 
@@ -118,7 +118,9 @@ def _check(run: RunContext, checks: ValidationSpec, head: str) -> bool:
         return _pass_gate(run, checks, head, iteration)
     if checks.fast:
         base = run.mirror.head(run.spec.base_branch)
-        tier = Tier(name="fast", iteration=iteration, head=head, base=base, checks=checks, room=run.workspace)
+        tier = Tier(
+            name="fast", iteration=iteration, head=head, base=base, checks=checks, workspace=run.workspace
+        )
         run.log.append(RoundBegan(run.spec.run_id, iteration, head))
         # What checks leave behind, or do to the branch, is not the agent's work.
         if not run_tier(run, tier, tidy=lambda: run.checkout.restore(head)):
@@ -142,7 +144,10 @@ def _pass_gate(run: RunContext, checks: ValidationSpec, head: str, iteration: in
     """
     base = run.mirror.head(run.spec.base_branch)
     name = "full" if checks.full else "fast"
-    with clean_room(run, GATE, head_name(run)) as room:
+    with clean_room(run, GATE, head_name(run)) as workspace:
         return run_tier(
-            run, GateTier(name=name, iteration=iteration, head=head, base=base, checks=checks, room=room)
+            run,
+            GateTier(
+                name=name, iteration=iteration, head=head, base=base, checks=checks, workspace=workspace
+            ),
         )

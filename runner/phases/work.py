@@ -90,20 +90,20 @@ def resume(run: RunContext, turn: TurnRecord) -> None:
 
 def deliver_answer(run: RunContext) -> None:
     """Give people's words on a limit to the agent, unless a turn has delivered them."""
-    words = run.history.undelivered_words()
-    turn = f"heed-{words.question_id}" if words else ""
+    question = run.history.undelivered_words()
+    turn = f"heed-{question.question_id}" if question else ""
     delivered = run.history.turns.get(turn)
-    if words is not None and (delivered is None or delivered.outcome != "done"):
+    if question is not None and (delivered is None or delivered.outcome != "done"):
         run.step(RunState.WORKING)
         reopen_stage(run, "heed")
-        take_turn(run, Phase.HEED, turn, detail=words.words)
+        take_turn(run, Phase.HEED, turn, detail=question.words)
 
 
 def _detail_of(run: RunContext, turn: TurnRecord) -> str:
     """Return the matter of an interrupted turn: people's words, or the failure."""
     if turn.phase == Phase.HEED:
-        words = run.history.undelivered_words()
-        return words.words if words is not None else ""
+        question = run.history.undelivered_words()
+        return question.words if question is not None else ""
     refused = turn.turn == run.history.guards.turn
     return _refusal_text(run) if refused else run.history.rounds.newest_output()
 
@@ -137,7 +137,7 @@ def take_turn(run: RunContext, phase: Phase, turn: str, *, detail: str = "") -> 
     """
     spec, history, stage = run.spec, run.history, run.stage
     read_only = spec.investigates or phase in READ_ONLY
-    answered = history.undelivered_answer() if turn in history.turns else None
+    answered = history.find_undelivered_answer() if turn in history.turns else None
     prompted, answer = (Phase.ANSWER, answer_text(answered)) if answered else (phase, "")
     spent, skills = run.allowance, run.workspace.layout.skills
     task = Task(
@@ -149,14 +149,14 @@ def take_turn(run: RunContext, phase: Phase, turn: str, *, detail: str = "") -> 
         model=(stage.model if stage else "") or spec.model,
         read_only=read_only,
         max_turns=max(1, spent.most_turns - history.turns_used),
-        budget_usd=spent.left_usd(history.usd),
-        scenarios=spec.places.scenarios,
+        budget_usd=spent.remaining_usd(history.usd),
+        scenarios=spec.paths.scenarios,
         answer=answer,
         threads=spec.threads,
         tools=stage.tools if stage else spec.tools,
         granted=_list_allowed_commands(run, answered),
         allowed=spec.allowed,
-        refused=history.refused(),
+        refused=history.list_refused(),
         investigates=spec.investigates,
     )
     result = play_turn(run, task)
@@ -216,7 +216,7 @@ def _has_finished(run: RunContext) -> bool:
 def _raise_for_limit(run: RunContext, result: TurnResult, exceeded: ExceededLimit) -> NoReturn:
     if exceeded in ASKS:
         ask_limit(run, exceeded, result.spent, result.needs_usd)
-    reached = run.allowance.reached(exceeded, result.spent)
+    reached = run.allowance.describe_reached(exceeded, result.spent)
     reason = "stalled" if exceeded is ExceededLimit.SILENCE else "guardrail"
     raise fail(reason, f"the agent reached {reached}; it was stopped in {result.took_s:.1f} s")
 
@@ -229,11 +229,11 @@ def cut_short(run: RunContext, since: int = 0) -> TurnRecord | None:
     return None if turn.outcome == "broken" and _has_finished(run) else turn
 
 
-def ask_limit(run: RunContext, exceeded: ExceededLimit, spent: RunUsage, needs_usd: float = 0.0) -> NoReturn:
+def ask_limit(run: RunContext, exceeded: ExceededLimit, usage: RunUsage, needs_usd: float = 0.0) -> NoReturn:
     """Ask whether the run may exceed a limit, and park. More dollars help only where its own ran out."""
     allowance = run.allowance
-    text = f"The run reached {allowance.reached(exceeded, spent)}{_plan_progress(run)}."
-    text += allowance.going_on(exceeded, spent, needs_usd)
+    text = f"The run reached {allowance.describe_reached(exceeded, usage)}{_plan_progress(run)}."
+    text += allowance.going_on(exceeded, usage, needs_usd)
     if exceeded in _SUBJECTS:
         run.ask(_SUBJECTS[exceeded], f"{text} Continue?", (GO_ON, STOP))
     if allowance.shared:

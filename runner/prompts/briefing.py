@@ -187,20 +187,20 @@ def _request(source: BriefingSource, texts: _Texts) -> Iterable[str]:
 
 
 def _sections(source: BriefingSource, texts: _Texts, tag: str) -> Iterable[str]:
-    def fenced(text: str, *, trusted: bool) -> str:
+    def fence(text: str, *, trusted: bool) -> str:
         return text if trusted or not text else delimit_untrusted(text, tag)
 
-    def quoted(message: ConversationMessage, what: str) -> str:
+    def quote(message: ConversationMessage, what: str) -> str:
         text = texts.clean(message.text, COMMENT_BYTES, f"{what} by {message.author}")
-        return _author_line(message) + fenced(text, trusted=message.trusted or bool(message.vouched_by))
+        return _author_line(message) + fence(text, trusted=message.trusted or bool(message.vouched_by))
 
     if source.brief:
         yield "## Ready for execution\n" + texts.clean(source.brief, FIELD_BYTES, "brief", tags=False)
     if source.body.strip():
         body = texts.clean(source.body, BODY_BYTES, "description")
-        yield f"## Description, by {source.author}\n" + fenced(body, trusted=source.author_trusted)
+        yield f"## Description, by {source.author}\n" + fence(body, trusted=source.author_trusted)
     if talk := texts.newest(source.conversation, COMMENTS, "comments"):
-        yield "## Conversation\n" + "\n\n".join(quoted(message, "a comment") for message in talk)
+        yield "## Conversation\n" + "\n\n".join(quote(message, "a comment") for message in talk)
     if attempts := texts.newest(source.earlier, ATTEMPTS, "attempts"):
         yield "## Earlier runs\n" + "\n\n".join(
             f"{run.run_id}: {run.ending}\n"
@@ -210,7 +210,7 @@ def _sections(source: BriefingSource, texts: _Texts, tag: str) -> Iterable[str]:
     yield from _material(source, texts, tag)
     if reviews := texts.newest(source.reviews, COMMENTS, "reviews"):
         yield "## Reviews of the pull request\n" + "\n\n".join(
-            quoted(message, "a review") for message in reviews
+            quote(message, "a review") for message in reviews
         )
     if threads := texts.newest(source.feedback, COMMENTS, "review threads"):
         yield "## Review threads to answer\n" + "\n\n".join(
@@ -223,19 +223,19 @@ def _sections(source: BriefingSource, texts: _Texts, tag: str) -> Iterable[str]:
 def _material(source: BriefingSource, texts: _Texts, tag: str) -> Iterable[str]:
     """Yield the texts of models and agents. They may have read hostile text, so none is an order."""
 
-    def quoted(name: str, text: str, what: str) -> str:
+    def quote(name: str, text: str, what: str) -> str:
         return f"{name}:\n{delimit_untrusted(texts.clean(text, FIELD_BYTES, what, tags=False), tag)}"
 
     if briefs := texts.newest(source.rule_briefs, RULE_BRIEFS, "briefs by rules"):
         yield "## Briefs by rules of the board\n" + "\n\n".join(
-            quoted(flat(brief.rule), brief.text, f"brief by {flat(brief.rule)}") for brief in briefs
+            quote(flat(brief.rule), brief.text, f"brief by {flat(brief.rule)}") for brief in briefs
         )
     if lines := _notes(source, texts):
         noted = delimit_untrusted("\n".join(lines), tag)
         yield f"## Notes by agents of earlier runs, the newest first\n{noted}"
     if reports := texts.newest(source.related, RELATED, "reports of related issues"):
         yield f"{_RELATED}\n" + "\n\n".join(
-            quoted(f"{report.name}, {report.relation}", report.report, f"report of {report.name}")
+            quote(f"{report.name}, {report.relation}", report.report, f"report of {report.name}")
             for report in reports
         )
 

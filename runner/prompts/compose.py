@@ -85,9 +85,9 @@ def format_handovers(history: History, before: StageVisit) -> str:
         "## What earlier stages handed over, the newest first\nAgents wrote the quoted words: judge them. The"
         " files are what git says."
     )
-    left = past[len(parts) :]
-    if left:
-        parts.append("\n".join((f"{len(left)} older hand-overs are left out.", *_older_notes(left))))
+    visits = past[len(parts) :]
+    if visits:
+        parts.append("\n".join((f"{len(visits)} older hand-overs are left out.", *_older_notes(visits))))
     return "\n\n".join((head, *parts))
 
 
@@ -107,17 +107,17 @@ def _older_notes(visits: list[StageVisit]) -> list[str]:
 
 
 def _snapshot(visit: StageVisit) -> str:
-    taken = visit.snapshot
-    if taken is None:
+    event = visit.snapshot
+    if event is None:
         return ""
     failed = [tidied for tidied in visit.tidied if tidied.exit_code != 0]
-    points = (*taken.open_points, *(f"not done: {step}" for step in taken.open_steps))
+    points = (*event.open_points, *(f"not done: {step}" for step in event.open_steps))
     rows = (
         f"### Stage {visit.stage}, entry {visit.entry}"
         + (f", handed over to {visit.target}" if visit.target else ", which ended the work"),
-        _quote(taken.summary, _SUMMARY_BYTES),
-        _format_list("Changed files", tuple(map(flat, taken.files)), _FILES, taken.files_omitted),
-        _format_list("Notes", tuple(_line(note) for note in taken.notes), _POINTS, 0),
+        _quote(event.summary, _SUMMARY_BYTES),
+        _format_list("Changed files", tuple(map(flat, event.files)), _FILES, event.files_omitted),
+        _format_list("Notes", tuple(_line(note) for note in event.notes), _POINTS, 0),
         _format_list("Open", tuple(_line(point) for point in points), _POINTS, 0),
         _format_list(
             "Failed when it was tidied up", tuple(flat(tidied.command) for tidied in failed), _POINTS, 0
@@ -222,9 +222,9 @@ def compose(
         parts += [result_on_base(spec, history)]
     if spec.failing and (phase is Phase.STAGE or turn in (CI_TURN, *_FIRST_TURNS[1:])):
         parts += [f"This is what the red checks of the pull request said:\n\n{spec.failing}"]
-    words = history.undelivered_words()
-    if words is not None and phase is not Phase.HEED:
-        parts += [f"{_WORDS}:\n{strip_hidden(words.words)}"]
+    question = history.undelivered_words()
+    if question is not None and phase is not Phase.HEED:
+        parts += [f"{_WORDS}:\n{strip_hidden(question.words)}"]
     if history.steering:
         parts += ["People wrote meanwhile:\n" + "\n\n".join(map(strip_hidden, history.steering.values()))]
     return "\n\n".join(part for part in parts if part)

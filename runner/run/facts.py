@@ -247,8 +247,8 @@ class FailedRounds:
         if len(last) < rounds or len({(failed.tier, failed.command) for failed in last}) > 1:
             return False
         growing = all(before.lines_changed < after.lines_changed for before, after in pairwise(last))
-        first, now = last[0], last[-1]
-        stuck = 0 < first.failing <= now.failing and bool({*first.names} & {*now.names})
+        first, event = last[0], last[-1]
+        stuck = 0 < first.failing <= event.failing and bool({*first.names} & {*event.names})
         return growing and stuck
 
     def newest_output(self) -> str:

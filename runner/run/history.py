@@ -129,7 +129,7 @@ class History:
     def own(self) -> Question | None:
         return next((question for question in reversed(self.questions) if question.is_own), None)
 
-    def refused(self) -> tuple[str, ...]:
+    def list_refused(self) -> tuple[str, ...]:
         """Return the commands that people were asked about and did not allow."""
         return tuple(
             self.awaited[question.question_id]
@@ -139,7 +139,7 @@ class History:
             and not question.permits(Subject.TOOL, Code.ALLOW_ONCE, Code.ALLOW_CARD)
         )
 
-    def undelivered_answer(self) -> Question | None:
+    def find_undelivered_answer(self) -> Question | None:
         """Return the agent's answered question whose answer no later turn has delivered."""
         question = self.newest(*OF_TURN)
         if question is None or question.answer is None or self._was_delivered(question):

@@ -135,16 +135,16 @@ def layers_digest(*texts: str) -> str:
 
 def stack(mode: str, column: str, briefing: str, more: Iterable[Layer]) -> tuple[Layer, ...]:
     """Return all layers of a run in order, without empty ones; `more` are profile, guides and skills."""
-    given = tuple(more)
+    given_layers = tuple(more)
     system = INVESTIGATING if mode == "investigate" else SYSTEM
     layers = (
         own_layer(LayerKind.SYSTEM, "rules", "cardinal", f"{_ORDER}\n\n{system}"),
         own_layer(LayerKind.MODE, mode, "cardinal", MODES.get(mode, "")),
-        *(layer for layer in given if layer.kind is LayerKind.PROFILE),
-        *(layer for layer in given if layer.kind is LayerKind.GUIDE),
+        *(layer for layer in given_layers if layer.kind is LayerKind.PROFILE),
+        *(layer for layer in given_layers if layer.kind is LayerKind.GUIDE),
         own_layer(LayerKind.COLUMN, "instructions", "the board's policy", column),
         own_layer(LayerKind.CARD, "briefing", "the card", briefing),
-        *(layer for layer in given if layer.kind is LayerKind.SKILL),
+        *(layer for layer in given_layers if layer.kind is LayerKind.SKILL),
     )
     return tuple(layer for layer in layers if layer.text.strip())
 

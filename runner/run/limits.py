@@ -99,61 +99,61 @@ class Allowance:
         """Whether a limit shared by several runs is reached before the run's own budget."""
         return bool(self.rule) and not 0 < self.budget_usd <= self.bound_usd + _SAME_USD
 
-    def left_usd(self, spent_usd: float) -> float:
+    def remaining_usd(self, spent_usd: float) -> float:
         """Return the dollars left for a turn, at least one cent: a turn needs some to end well."""
         return max(0.01, (self.bound_usd or self.limits.budget_usd) - spent_usd)
 
-    def left_tokens(self, spent_tokens: int) -> int | None:
+    def remaining_tokens(self, spent_tokens: int) -> int | None:
         """Return the tokens left for a turn; None without a limit."""
         return self.most_tokens - spent_tokens if self.most_tokens > 0 else None
 
-    def exceeded(self, spent: RunUsage) -> ExceededLimit | None:
+    def find_exceeded(self, usage: RunUsage) -> ExceededLimit | None:
         """Return the first watchdog that fires, or None. A limit of 0 is no limit, except for output."""
         limits = self.limits
         bites = (
-            (ExceededLimit.FLOOD, spent.output_bytes > limits.output_bytes),
-            (ExceededLimit.SILENCE, 0 < limits.silence_s <= spent.silent_s),
-            (ExceededLimit.BUDGET, 0 < self.bound_usd <= spent.usd),
-            (ExceededLimit.TIME, 0 < self.most_s <= spent.active_s),
-            (ExceededLimit.TURNS, 0 < self.most_turns <= spent.turns),
-            (ExceededLimit.TOKENS, 0 < self.most_tokens <= spent.tokens),
+            (ExceededLimit.FLOOD, usage.output_bytes > limits.output_bytes),
+            (ExceededLimit.SILENCE, 0 < limits.silence_s <= usage.silent_s),
+            (ExceededLimit.BUDGET, 0 < self.bound_usd <= usage.usd),
+            (ExceededLimit.TIME, 0 < self.most_s <= usage.active_s),
+            (ExceededLimit.TURNS, 0 < self.most_turns <= usage.turns),
+            (ExceededLimit.TOKENS, 0 < self.most_tokens <= usage.tokens),
         )
         return next((exceeded for exceeded, bitten in bites if bitten), None)
 
-    def reached(self, exceeded: ExceededLimit, spent: RunUsage) -> str:
+    def describe_reached(self, exceeded: ExceededLimit, usage: RunUsage) -> str:
         """Return the reached limit and the usage, for people."""
         limits = self.limits
         which = {
             ExceededLimit.BUDGET: self._dollars(),
             ExceededLimit.TIME: f"its time of {self.most_s / 60:.0f} min",
             ExceededLimit.TURNS: f"its limit of {self.most_turns} turns",
-            ExceededLimit.TOKENS: f"its limit of {self.most_tokens:,} tokens with {spent.tokens:,}",
+            ExceededLimit.TOKENS: f"its limit of {self.most_tokens:,} tokens with {usage.tokens:,}",
             ExceededLimit.SILENCE: f"{limits.silence_s:.0f} s without a sign of life",
             ExceededLimit.FLOOD: f"its limit of {limits.output_bytes} bytes of output",
             ExceededLimit.PROVIDER: "the end of its provider's patience",
             ExceededLimit.DISK: "its share of the disk",
         }[exceeded]
-        used = f"${spent.usd:.2f}" + (
+        used = f"${usage.usd:.2f}" + (
             f" of ${self.bound_usd:.2f}" if exceeded is ExceededLimit.BUDGET else ""
         )
-        return f"{which}: {used}, {spent.active_s / 60:.1f} min and {spent.turns} turns so far"
+        return f"{which}: {used}, {usage.active_s / 60:.1f} min and {usage.turns} turns so far"
 
-    def going_on(self, exceeded: ExceededLimit, spent: RunUsage, needs_usd: float = 0.0) -> str:
+    def going_on(self, exceeded: ExceededLimit, usage: RunUsage, needs_usd: float = 0.0) -> str:
         """Return the sum of as much again, for people; empty where that is the limit once more.
 
         `needs_usd` must be left for the next call.
         """
         match exceeded:
             case ExceededLimit.BUDGET if not self.shared:
-                more_usd = min(needs_usd, _MAX_USD) - (self.bound_usd - spent.usd)
+                more_usd = min(needs_usd, _MAX_USD) - (self.bound_usd - usage.usd)
                 if not more_usd > self.limits.budget_usd:
                     return ""
                 enough = f"`/cardinal budget +{ceil(more_usd * 100) / 100:.2f}`"
                 return f" As much again does not pay for its next call: {enough} does."
             case ExceededLimit.TURNS:
-                limit, allowed, used = self.limits.max_turns, self.most_turns, spent.turns
+                limit, allowed, used = self.limits.max_turns, self.most_turns, usage.turns
             case ExceededLimit.TOKENS:
-                limit, allowed, used = self.limits.max_tokens, self.most_tokens, spent.tokens
+                limit, allowed, used = self.limits.max_tokens, self.most_tokens, usage.tokens
             case _:
                 return ""
         then = _as_much_again(limit, allowed, used)

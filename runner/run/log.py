@@ -106,8 +106,10 @@ class RunLog:
     def _has(self, db: Connection, events: tuple[RunEvent, ...]) -> bool:
         """Tell whether an append that seemed to fail was committed: nobody else writes such events."""
         late = event_store.read(db, after=self.history.seq, limit=_PAGE, stream=f"run:{self._run_id}")
-        mine = [encode_event(event)[2] for event in events]
-        return any([row.event for row in late[at : at + len(mine)]] == mine for at in range(len(late)))
+        own_events = [encode_event(event)[2] for event in events]
+        return any(
+            [row.event for row in late[at : at + len(own_events)]] == own_events for at in range(len(late))
+        )
 
     def _insist(self, act: Callable[[bool], T]) -> T:
         """Return the result of `act`, repeated while the ledger is away; its argument: it is a repetition."""
@@ -150,7 +152,7 @@ class RunLog:
         self._insist(partial(self._renew, for_s=for_s))
 
     @contextmanager
-    def held(self, for_s: float) -> Iterator[None]:
+    def holding(self, for_s: float) -> Iterator[None]:
         """Extend the claim for a step as `hold` does, and no longer than the step takes."""
         self.hold(for_s)
         try:

@@ -273,7 +273,7 @@ class RunSpec:
     instructions: str
     briefing: Briefing
     limits: Limits
-    places: HostPaths
+    paths: HostPaths
     authorship: Authorship
     tools: ToolSpec = ToolSpec()
     validation: ValidationSpec = ValidationSpec()

@@ -84,14 +84,14 @@ def ask_once(
 def _ask(
     player: contract.AgentAdapter,
     task: contract.Task,
-    room: Workspace,
+    workspace: Workspace,
     gateway: Gateway | None,
     timeout_s: float,
 ) -> ChatAnswer:
-    dialogue = player.begin(task, room.layout)
+    dialogue = player.begin(task, workspace.layout)
     if gateway is not None:
         gateway.open(turn=task.turn, usd_left=task.budget_usd, tools=())
-    child = room.start(
+    child = workspace.start(
         dialogue.command.argv,
         env=dialogue.command.env,
         writable=False,

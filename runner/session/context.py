@@ -43,7 +43,7 @@ class Ground:
     """The clean place of a claim's tool servers, once one was started; `stack` removes it."""
 
     stack: ExitStack = field(default_factory=ExitStack)
-    room: CleanWorkspace | None = None
+    workspace: CleanWorkspace | None = None
 
 
 @dataclass(slots=True)
@@ -119,7 +119,7 @@ class RunContext:
             rule_usd=reserved.limit_usd if reserved is not None else 0.0,
         )
 
-    def published(self, subject: Subject) -> tuple[QuestionAsked, ...]:
+    def list_published(self, subject: Subject) -> tuple[QuestionAsked, ...]:
         """Return the questions on that subject at which people agreed to publish the change."""
         return tuple(
             question.event for question in self.history.questions if question.permits(subject, Code.PUBLISH)
@@ -127,7 +127,7 @@ class RunContext:
 
     def may_publish(self, subject: Subject, digest: str) -> bool:
         """Whether a person agreed to exactly the content of that digest."""
-        return any(question.digest == digest for question in self.published(subject))
+        return any(question.digest == digest for question in self.list_published(subject))
 
     def beat(self) -> None:
         """Keep the claim alive during a command. Raises StopRequested, or Finish for an oversized place."""

@@ -24,7 +24,7 @@ STORE = "store"
 
 def keep(run: RunContext, name: str, kind: str, text: str) -> tuple[RunEvent, ...]:
     """Store a text and return its event; nothing where the run has it already."""
-    return artifact_events(run, name, kind, store_of(run.spec.places).keep(text))
+    return artifact_events(run, name, kind, store_of(run.spec.paths).keep(text))
 
 
 def artifact_events(run: RunContext, name: str, kind: str, stored: Stored) -> tuple[RunEvent, ...]:
@@ -94,20 +94,20 @@ FILES = (
 )
 
 
-def keep_files(run: RunContext, room: Workspace, phase: str) -> tuple[str, ...]:
+def keep_files(run: RunContext, workspace: Workspace, phase: str) -> tuple[str, ...]:
     """Store the files of a replay and return their kinds, one for each.
 
     Only these names, only plain files, only up to their caps: a larger or malformed file is dropped with an
     event, never truncated. Text is redacted, private skills included.
     """
     kept, left = [], MAX_BYTES
-    with tempfile.TemporaryDirectory(dir=run.spec.places.workspaces.parent, prefix="browser-") as folder:
+    with tempfile.TemporaryDirectory(dir=run.spec.paths.workspaces.parent, prefix="browser-") as folder:
         for expected in FILES:
             run.log.beat()
             copy = Path(folder) / "file"
             name = f"{phase}-{expected.file}"
             try:
-                room.collect(expected.file, copy, min(expected.cap_bytes, left))
+                workspace.collect(expected.file, copy, min(expected.cap_bytes, left))
             except WorkspaceError:  # it is not there, or it is no plain file
                 continue
             except OversizedRepositoryError:
@@ -130,7 +130,7 @@ def _store_text(
         yield ArtifactDropped(run.spec.run_id, name, "", SHAPE)
         return
     content = raw if expected.begins else run.secrecy.redact_private_skills(raw.decode("utf-8", "replace"))
-    stored = store_of(run.spec.places).keep(content, expected.cap_bytes)
+    stored = store_of(run.spec.paths).keep(content, expected.cap_bytes)
     for event in artifact_events(run, name, expected.kind, stored):
         if isinstance(event, ArtifactKept | ArtifactDropped):
             yield event

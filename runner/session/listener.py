@@ -210,8 +210,8 @@ class AgentListener:
             planning=self._task.read_only,
             session_id=self._session_id,
         )
-        kept, answer = store_attachment(self._run, effect)
-        self._run.log.append(*effect.events, *kept)
+        run_events, answer = store_attachment(self._run, effect)
+        self._run.log.append(*effect.events, *run_events)
         self.parks = self.parks or effect.parks
         reply(call.call_id, answer)  # after the commit: an agent that dies before repeats the call
 
@@ -260,7 +260,7 @@ class AgentListener:
         judged = permission.judge_request(
             request,
             self._task.tools,
-            permission.Allowed(meant if marked in self._task.granted else (), self._task.allowed),
+            permission.ToolPermission(meant if marked in self._task.granted else (), self._task.allowed),
             read_only=self._task.read_only,
             refused=meant if marked in self._task.refused else (),
         )
@@ -313,11 +313,11 @@ class AgentListener:
 
 def store_attachment(run: RunContext, effect: Effect) -> tuple[tuple[RunEvent, ...], Mapping[str, object]]:
     """Store the text of a call, if it has one; return its events and the reply."""
-    wanted = effect.attaches
-    if wanted is None:
+    attach_input = effect.attaches
+    if attach_input is None:
         return (), effect.reply
-    kind = PAGE if wanted.name.lower().endswith(_PAGES) else FILE
-    events = keep(run, wanted.name, kind, run.secrecy.redact_private_skills(wanted.content))
+    kind = PAGE if attach_input.name.lower().endswith(_PAGES) else FILE
+    events = keep(run, attach_input.name, kind, run.secrecy.redact_private_skills(attach_input.content))
     if any(isinstance(event, ArtifactDropped) for event in events):
         return events, {"ok": False, "error": "it is not kept: this run has left as much as it may"}
     return events, effect.reply

@@ -40,7 +40,7 @@ class Judgement:
 
 
 @dataclass(frozen=True, slots=True)
-class Allowed:
+class ToolPermission:
     """Permissions from people: exact commands, and patterns."""
 
     commands: Collection[str] = ()
@@ -57,27 +57,29 @@ def _deny(why: str) -> Judgement:
 def judge_request(
     request: PermissionAsked,
     tools: ToolSpec,
-    leave: Allowed,
+    permission: ToolPermission,
     *,
     read_only: bool,
     refused: Collection[str] = (),
 ) -> Judgement:
-    """Return the policy's decision about one use of a tool; `leave` and `refused` are people's."""
-    judged = _by_policy(request, tools, leave, read_only=read_only)
+    """Return the policy's decision about one use of a tool; `permission` and `refused` are people's."""
+    judged = _by_policy(request, tools, permission, read_only=read_only)
     if judged.decision is PermissionDecision.ASK and (request.command or request.tool) in refused:
         return _deny("a person was asked, and did not allow it")
     return judged
 
 
-def _by_policy(request: PermissionAsked, tools: ToolSpec, leave: Allowed, *, read_only: bool) -> Judgement:
+def _by_policy(
+    request: PermissionAsked, tools: ToolSpec, permission: ToolPermission, *, read_only: bool
+) -> Judgement:
     match request.kind:
         case "board" | "read":
             return _ALLOWED
         case "edit":
-            return _edit(request, tools, leave, read_only=read_only)
+            return _edit(request, tools, permission, read_only=read_only)
         case "run":
-            return _run(request, tools, leave)
-    return _judge_by_name(request, tools, leave)
+            return _run(request, tools, permission)
+    return _judge_by_name(request, tools, permission)
 
 
 def matches(pattern: str, command: str) -> bool:
@@ -107,17 +109,19 @@ def _parts(command: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(filter(None, parts)))
 
 
-def _edit(request: PermissionAsked, tools: ToolSpec, leave: Allowed, *, read_only: bool) -> Judgement:
+def _edit(
+    request: PermissionAsked, tools: ToolSpec, permission: ToolPermission, *, read_only: bool
+) -> Judgement:
     if read_only:
         return _deny("the repository is read-only in this turn: nothing in it can be changed")
     if tools.edit == "deny":
         return _deny("the column's policy says `edit: deny`")
     if tools.edit == "ask":
-        return _ask_people(request, leave, "the column's policy says `edit: ask`")
+        return _ask_people(request, permission, "the column's policy says `edit: ask`")
     return _ALLOWED
 
 
-def _run(request: PermissionAsked, tools: ToolSpec, leave: Allowed) -> Judgement:
+def _run(request: PermissionAsked, tools: ToolSpec, permission: ToolPermission) -> Judgement:
     if tools.run == "deny":
         return _deny("the column's policy says `run: deny`")
     if (tools.ask or tools.deny) and len(_PARTS.split(request.command)) > _MAX_PARTS:
@@ -130,24 +134,24 @@ def _run(request: PermissionAsked, tools: ToolSpec, leave: Allowed) -> Judgement
         return _deny("the column's policy says `commit: deny`: Cardinal commits the work")
     for pattern in tools.ask:
         if matches(pattern, request.command):
-            return _ask_people(request, leave, f"the policy asks a person before `{pattern}`")
+            return _ask_people(request, permission, f"the policy asks a person before `{pattern}`")
     if tools.run == "ask":
-        return _ask_people(request, leave, "the column's policy says `run: ask`")
+        return _ask_people(request, permission, "the column's policy says `run: ask`")
     if commits and tools.commit == "ask":
-        return _ask_people(request, leave, "the column's policy says `commit: ask`")
+        return _ask_people(request, permission, "the column's policy says `commit: ask`")
     return _ALLOWED
 
 
-def _judge_by_name(request: PermissionAsked, tools: ToolSpec, leave: Allowed) -> Judgement:
+def _judge_by_name(request: PermissionAsked, tools: ToolSpec, permission: ToolPermission) -> Judgement:
     for pattern in tools.ask:
         if fnmatchcase(request.tool, pattern):
-            return _ask_people(request, leave, f"the policy asks a person before `{pattern}`")
+            return _ask_people(request, permission, f"the policy asks a person before `{pattern}`")
     return _ALLOWED
 
 
-def _ask_people(request: PermissionAsked, leave: Allowed, why: str) -> Judgement:
+def _ask_people(request: PermissionAsked, permission: ToolPermission, why: str) -> Judgement:
     wish = request.command or request.tool
-    if wish in leave.commands or any(_all_parts(pattern, wish) for pattern in leave.patterns):
+    if wish in permission.commands or any(_all_parts(pattern, wish) for pattern in permission.patterns):
         return _ALLOWED
     if _cut_command(wish).endswith(CUT):
         return _deny("the line is too long to be shown to people: put it into a script")

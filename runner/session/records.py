@@ -84,13 +84,13 @@ class Batch:
             clean = f"{last.text}\n{clean}"
         self.add(AgentSaid(self._run.spec.run_id, cut_bytes(clean, _SAID_BYTES)))
 
-    def count(self, sent: SecretSent) -> None:
+    def count(self, event: SecretSent) -> None:
         """Add uses of a secret; those that wait become one event."""
         for index, waiting in enumerate(self._waiting):
-            if isinstance(waiting, SecretSent) and (waiting.host, waiting.name) == (sent.host, sent.name):
-                self._waiting[index] = replace(waiting, times=waiting.times + sent.times)
+            if isinstance(waiting, SecretSent) and (waiting.host, waiting.name) == (event.host, event.name):
+                self._waiting[index] = replace(waiting, times=waiting.times + event.times)
                 return
-        self.add(sent)
+        self.add(event)
 
     def meter(self, usage: Usage) -> None:
         used, before = believable(usage), self._used

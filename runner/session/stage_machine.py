@@ -138,8 +138,8 @@ def refusal_of_stage(given: Tool, spec: RunSpec, history: History) -> str:
         return f"the work is handed over{f' to {visit.target}' if visit.target else ''}: end your turn"
     stage = stage_named(spec.stages, visit.stage)
     match given:
-        case GoToStageInput(stage=wanted) if wanted not in stage.next:
-            return f"there is no way from {stage.name} to {wanted!r}: {ways(stage)}"
+        case GoToStageInput(stage=stage_name) if stage_name not in stage.next:
+            return f"there is no way from {stage.name} to {stage_name!r}: {ways(stage)}"
         case FinishInput() if not stage.ends:
             return f"the run does not end in {stage.name}: {ways(stage)}"
     return ""

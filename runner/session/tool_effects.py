@@ -75,9 +75,9 @@ def effect_of(
     stored = {"name": attaches.name} if attaches else clean.model_dump(mode="json")  # the store has the text
     body = json.dumps(stored, ensure_ascii=False)
     recorded = BoardToolCalled(spec.run_id, session_id, call.call_id, call.tool, body)
-    meant = _meaning(board_tools.BoardCall(call.call_id, call.tool, clean), spec, history)
+    run_events = _meaning(board_tools.BoardCall(call.call_id, call.tool, clean), spec, history)
     parks = _asks(clean) is not None
-    return Effect((recorded, *meant), {"ok": True}, parks, attaches)
+    return Effect((recorded, *run_events), {"ok": True}, parks, attaches)
 
 
 def _asks(given: board_tools.Tool) -> Subject | None:
@@ -269,7 +269,7 @@ def _question(spec: RunSpec, history: History, text: str, choices: tuple[str, ..
 def report(spec: RunSpec, history: History) -> tuple[happened.RunEvent, ...]:
     if history.reported:
         return ()
-    said = board_tools.FinishInput.model_validate(history.finish)
+    finish_input = board_tools.FinishInput.model_validate(history.finish)
     known = [thread.thread_id for thread in spec.threads]
     replies = map(board_tools.ThreadInput.model_validate, history.threads.values())
     answers = (
@@ -277,9 +277,9 @@ def report(spec: RunSpec, history: History) -> tuple[happened.RunEvent, ...]:
         for reply in replies
         if reply.thread_id in known
     )
-    criteria = tuple(happened.CriterionTest(it.criterion, it.test) for it in said.criteria)
-    lists = (said.changed, said.check, said.open_questions, criteria)
-    final = happened.FinalReported(spec.run_id, said.done, *lists)
+    criteria = tuple(happened.CriterionTest(it.criterion, it.test) for it in finish_input.criteria)
+    lists = (finish_input.changed, finish_input.check, finish_input.open_questions, criteria)
+    final = happened.FinalReported(spec.run_id, finish_input.done, *lists)
     return (*answers, final)
 
 

@@ -71,11 +71,11 @@ def _start(run: RunContext, server: ToolServerSpec) -> None:
     missing = tuple(name for name in server.secrets if name not in run.tool_secrets)
     if missing:
         raise MissingSecretError(run.spec.repository, missing)
-    room = run.stand(run, checked_out=server.reads)
+    workspace = run.stand(run, checked_out=server.reads)
     wire, far_wire = socket.socketpair()
     errors, far_errors = socket.socketpair()
     with wire, far_wire, errors, far_errors:
-        run.servers[server.name] = room.serve(
+        run.servers[server.name] = workspace.serve(
             server,
             far_wire.fileno(),
             far_errors.fileno(),

@@ -97,7 +97,7 @@ class Turn:
             self._attend(BEAT_S)
             self._keep()
             stop = self._run.history.stop
-            exceeded = self._exceeded_limit()
+            exceeded = self._find_exceeded_limit()
             if stop or exceeded or self._over():
                 break
         took_s = self._bring_to_end(exceeded, DEFAULT_GRACE)
@@ -109,9 +109,9 @@ class Turn:
         self._run.log.append(self._make_end(outcome, exit_code, took_s))
         killed = outcome == "broken" and exit_code in SIGKILLED and not self._child.fate
         gone = outcome == "broken" and self._listener.end is not None and self._listener.end.session_gone
-        spent, said = self._usage_now(), self._listener
-        of_turn = (outcome, exit_code, took_s, exceeded, stop, spent, problem, killed, gone)
-        return TurnResult(*of_turn, said.cause, said.needs_usd)
+        usage, agent_listener = self._usage_now(), self._listener
+        of_turn = (outcome, exit_code, took_s, exceeded, stop, usage, problem, killed, gone)
+        return TurnResult(*of_turn, agent_listener.cause, agent_listener.needs_usd)
 
     def _attend(self, wait_s: float) -> None:
         for piece in self._child.hear(wait_s):
@@ -136,7 +136,13 @@ class Turn:
 
     def _meanwhile(self) -> None:
         self._attend(0.0)
-        if self._closed or self._flooded or self._run.history.stop or self._exceeded_limit() or self._over():
+        if (
+            self._closed
+            or self._flooded
+            or self._run.history.stop
+            or self._find_exceeded_limit()
+            or self._over()
+        ):
             raise _TurnOverError
 
     def _make_end(self, outcome: str, exit_code: int, took_s: float) -> TurnEnded:
@@ -219,15 +225,15 @@ class Turn:
         allowance = self._run.allowance
         if self._run.gateway is not None and allowance.bound_usd != self._bound_usd:
             self._bound_usd = allowance.bound_usd
-            self._run.gateway.top_up(allowance.left_usd(self._listener.batch.usd))
+            self._run.gateway.top_up(allowance.remaining_usd(self._listener.batch.usd))
 
-    def _exceeded_limit(self) -> ExceededLimit | None:
+    def _find_exceeded_limit(self) -> ExceededLimit | None:
         if self._closed or self._parked_at is not None:
             return None
         self._overweight = self._run.over_disk_limit()
         if self._overweight:
             return ExceededLimit.DISK
-        return self._listener.exceeded or self._run.allowance.exceeded(self._usage_now())
+        return self._listener.exceeded or self._run.allowance.find_exceeded(self._usage_now())
 
     def _over(self) -> bool:
         now = self._run.clock.monotonic()
@@ -281,7 +287,7 @@ def play_turn(run: RunContext, task: contract.Task) -> TurnResult:
             turn=task.turn,
             usd_left=task.budget_usd,
             tools=(*tools, *begin_servers(run)),
-            tokens_left=run.allowance.left_tokens(run.history.tokens_used),
+            tokens_left=run.allowance.remaining_tokens(run.history.tokens_used),
         )
     child = run.workspace.start(
         command.argv,
@@ -293,7 +299,7 @@ def play_turn(run: RunContext, task: contract.Task) -> TurnResult:
         side_channel=gateway.fileno() if gateway is not None else None,
         hides=command.hides,
     )
-    transcript = Transcript(run.spec.places.logs, run.spec.run_id)
+    transcript = Transcript(run.spec.paths.logs, run.spec.run_id)
     try:
         transcript.write("#", f"turn={task.turn} phase={task.phase}")
         child.write(command.opening)

@@ -128,7 +128,7 @@ class Folder:
     def sign(self, *claims: str) -> None:
         self._keep(_SIGNED, " ".join(claims))
 
-    def signed(self) -> tuple[str, ...]:
+    def read_signatures(self) -> tuple[str, ...]:
         return tuple(self._read_name(_SIGNED).split())
 
     def mark_untrusted(self, why: str) -> None:
@@ -216,7 +216,7 @@ class Folder:
         """Store the commit of GitHub's branch that the checkout is based on."""
         self._keep(_STANDS, commit)
 
-    def recorded_base(self) -> str:
+    def read_base(self) -> str:
         """Return the commit that was stored last, or empty."""
         return self._read_name(_STANDS)
 
@@ -259,7 +259,7 @@ class Folder:
             raise WorkspaceError(what, ran.stderr.decode(errors="replace"))
         return used
 
-    def masked(self, names: tuple[str, ...]) -> Iterator[tuple[str, str]]:
+    def mask(self, names: tuple[str, ...]) -> Iterator[tuple[str, str]]:
         """Yield for each existing name a cover (`empty`, a folder, or `blank`, a file) and the resolved path.
 
         Raises WorkspaceError for a link that leaves the repository, whose target inside the host cannot know.

@@ -81,7 +81,7 @@ class Workspace(Protocol):
     def sign(self, *claims: str) -> None:
         """Remember, where the agent cannot write, which claims may have written the files last."""
 
-    def signed(self) -> tuple[str, ...]:
+    def read_signatures(self) -> tuple[str, ...]:
         """Return the claims of the last `sign`; none in a new place, or one of an older Cardinal."""
 
     def mark_untrusted(self, why: str) -> None:
@@ -148,7 +148,7 @@ class Workspace(Protocol):
     def record_base(self, commit: str) -> None:
         """Remember, where the agent cannot write, which head of GitHub's branch the work goes on from."""
 
-    def recorded_base(self) -> str:
+    def read_base(self) -> str:
         """Return the newest commit of `record_base` in this place, by any run; empty where it is new."""
 
     def usage(self, most_files: int) -> DiskUsage:

@@ -62,17 +62,17 @@ def find_copies(clone: Path, folders: Collection[str], own: Collection[str]) -> 
     tops = [clone / name for name in folders]
     for top in tops:
         for site in (top, *chain.from_iterable(top.glob(pattern) for pattern in _SITES)):
-            there = {each.name.partition(".")[0] for each in site.iterdir()} if site.is_dir() else ()
+            there = {file.name.partition(".")[0] for file in site.iterdir()} if site.is_dir() else ()
             for module in own:
                 if module.partition("/")[0].partition(".")[0] in there:
                     at = site / module
                     files = (
-                        each for each in at.parent.glob(f"{escape(at.name)}.*") if each.suffix in _ENDINGS
+                        file for file in at.parent.glob(f"{escape(at.name)}.*") if file.suffix in _ENDINGS
                     )
-                    for each in files:
-                        real = each.resolve()
+                    for file in files:
+                        real = file.resolve()
                         if any(real.is_relative_to(top) for top in tops):
-                            yield str(each.relative_to(clone))
+                            yield str(file.relative_to(clone))
 
 
 def binds_of(packages: Packages, root: Path, layout: Layout) -> Iterator[Bind]:

@@ -61,10 +61,10 @@ def measure(*, quick: bool) -> Iterator[Figure]:
 def filled(path: Path, size: int) -> Engine:
     """Return the ledger of a board with `size` cards: two runs at work, every tenth card in the queue."""
     engine = open_ledger(f"sqlite:///{path}")
-    told = list(_history(size))
-    for first in range(0, len(told), BATCH):
+    events = list(_history(size))
+    for first in range(0, len(events), BATCH):
         with event_store.writing(engine) as db:
-            event_store.append(db, *told[first : first + BATCH], at=NOW)
+            event_store.append(db, *events[first : first + BATCH], at=NOW)
     with event_store.writing(engine) as db:
         event_store.advance_cursor(
             db, reactor.READER, before=0, after=event_store.last_seq(db)

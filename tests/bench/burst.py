@@ -88,9 +88,9 @@ def _figures(burst: Burst) -> Iterator[Figure]:
     yield Figure("burst_first_comment_p50", percentile(took, 0.5), "s")
     yield Figure("burst_first_comment_p95", percentile(took, 0.95), "s", 20, note)
     yield Figure("burst_first_comment_worst", max(took), "s")
-    kinds = count((kind(it["method"], it["path"], it["operation"]), 1) for it in burst.calls)
+    kinds = count((kind(call["method"], call["path"], call["operation"]), 1) for call in burst.calls)
     drags, until = len(took), "until the last first comment, by drag"
-    reads = sum(not writes_content(it) for it in burst.calls)
+    reads = sum(not writes_content(call) for call in burst.calls)
     yield Figure(
         "burst_reads", reads / drags, "reads", note=f"of GitHub, {until}; parts: all calls", parts=kinds
     )
@@ -104,7 +104,7 @@ def _figures(burst: Burst) -> Iterator[Figure]:
 
 def _beside_limits(burst: Burst) -> Iterator[Figure]:
     """Yield how long first comments waited when GitHub's minute would have taken them."""
-    writes = [it["at_s"] for it in burst.calls if _creates(it)]
+    writes = [call["at_s"] for call in burst.calls if _creates(call)]
     allowed_s = {
         at_s: writes[n - PER_MINUTE] + 60 if n >= PER_MINUTE else 0.0 for n, at_s in enumerate(writes)
     }

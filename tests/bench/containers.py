@@ -27,8 +27,8 @@ def measure(*, quick: bool) -> Iterator[Figure]:
     with tempfile.TemporaryDirectory(prefix="cardinal-bench-") as name:
         root = Path(name)
         root.chmod(0o755)
-        places = HostPaths(*(root / part for part in ("mirrors", "workspaces", "logs", "scenarios")))
-        workspace = backend.open(places, Tenancy(CardId("bench"), RunId("bench"), 1))
+        paths = HostPaths(*(root / part for part in ("mirrors", "workspaces", "logs", "scenarios")))
+        workspace = backend.open(paths, Tenancy(CardId("bench"), RunId("bench"), 1))
         try:
             _once(workspace)  # the first one pays what happens once: which client fits, which image it is
             took = [_once(workspace) for _ in range(count)]

@@ -50,8 +50,8 @@ def _dragged(team: Team, number: int) -> tuple[float, float]:
     """Return the seconds from the drag to Cardinal's first comment and to its plan."""
     start = time.perf_counter()
     team.drag("alice", number, "In Progress")
-    first_s = _until(start, lambda: any(one["user"]["login"] == BOT for one in team.comments(number)))
-    plan_s = _until(start, lambda: any("Plan of run" in one["body"] for one in team.comments(number)))
+    first_s = _until(start, lambda: any(comment["user"]["login"] == BOT for comment in team.comments(number)))
+    plan_s = _until(start, lambda: any("Plan of run" in comment["body"] for comment in team.comments(number)))
     return first_s, plan_s
 
 

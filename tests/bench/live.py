@@ -178,8 +178,8 @@ def _cpu_s(times: "psutil._ntuples.pcputimes") -> float:
 def say_on(cardinal: Cardinal, run_id: RunId) -> None:
     """Append a word of the run's agent, with the time in it."""
     with event_store.writing(cardinal.services.engine) as db:
-        said = AgentSaid(run_id, f"sent at {time.perf_counter():.6f}")
-        event_store.append(db, said, at=cardinal.clock())
+        event = AgentSaid(run_id, f"sent at {time.perf_counter():.6f}")
+        event_store.append(db, event, at=cardinal.clock())
 
 
 def begin_run(pages: Pages) -> RunId:
@@ -198,7 +198,7 @@ def _listed_cards(pages: Pages) -> list[CardId]:
     of = CardState
     states = (of.NEEDS_INPUT, of.QUEUED, of.IN_REVIEW, of.APPROVED, of.FAILED)
     ids, board_id = [CardId(f"listed{number}") for number in range(LISTED)], pages.cardinal.board_id
-    seen = [
+    events = [
         CardSeen(
             card_id, board_id, "", "acme/shop", 1000 + number, f"Card {number}", "", "alice", "In Progress",
             states[number % len(states)], by=f"reader{number}",
@@ -206,7 +206,7 @@ def _listed_cards(pages: Pages) -> list[CardId]:
         for number, card_id in enumerate(ids)
     ]  # fmt: skip
     with event_store.writing(pages.cardinal.services.engine) as db:
-        event_store.append(db, *seen, at=pages.cardinal.clock())
+        event_store.append(db, *events, at=pages.cardinal.clock())
     return ids
 
 

@@ -118,10 +118,12 @@ def _keep_work(pages: Pages, run_id: RunId) -> None:
     for number in range(100):
         pages.keep(run_id, f"check-{number}.log", "log", f"{number} passed\n")
     pages.keep(run_id, f"{pages.cardinal.run(run_id).branch}.patch", "patch", "".join(map(_diff, range(200))))
-    told = LayerTold("column", "instructions", "the board's policy", "", "d" * 64, False, "Do this. " * 500)
+    layer_told = LayerTold(
+        "column", "instructions", "the board's policy", "", "d" * 64, False, "Do this. " * 500
+    )
     briefed = BriefingMade(run_id, "Do what the card says. " * 500, "d" * 64, ())
     with event_store.writing(pages.cardinal.services.engine) as db:
-        stacked = InstructionsStacked(run_id, "d" * 64, (told,))
+        stacked = InstructionsStacked(run_id, "d" * 64, (layer_told,))
         event_store.append(db, stacked, briefed, at=pages.cardinal.clock())
 
 

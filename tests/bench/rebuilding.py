@@ -85,15 +85,15 @@ def _decode(engine: Engine) -> None:
 def _fill(engine: Engine, count: int) -> None:
     with event_store.writing(engine) as db:
         event_store.append(db, board_seen(), at=NOW)
-    told: list[Event] = []
+    events: list[Event] = []
     number, left = 0, count - 1
     while left:
         number += 1
-        told += _story(number)
-        if len(told) >= min(BATCH, left):
+        events += _story(number)
+        if len(events) >= min(BATCH, left):
             with event_store.writing(engine) as db:
-                event_store.append(db, *told[:left], at=NOW)
-            left, told = left - len(told[:left]), []
+                event_store.append(db, *events[:left], at=NOW)
+            left, events = left - len(events[:left]), []
 
 
 def _story(number: int) -> Iterator[Event]:

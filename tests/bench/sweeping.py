@@ -52,8 +52,8 @@ class Hour:
 
     def spent(self, *, graphql: bool) -> int:
         """Return GraphQL's points, or the calls of REST; not what GitHub counts for the App itself."""
-        own = [one for one in self.calls if not one.path.startswith(OF_THE_APP)]
-        return sum(one.cost for one in own if (one.path == "/graphql") == graphql)
+        calls = [call for call in self.calls if not call.path.startswith(OF_THE_APP)]
+        return sum(call.cost for call in calls if (call.path == "/graphql") == graphql)
 
 
 def _hours(cardinal: Cardinal, size: int) -> Iterator[Figure]:
@@ -134,7 +134,7 @@ def _recovery(cardinal: Cardinal) -> Iterator[Figure]:
 
 
 def _parts(calls: Sequence[Call]) -> dict[str, float]:
-    return count((kind(one.method, one.path, one.operation), 1) for one in calls)
+    return count((kind(call.method, call.path, call.operation), 1) for call in calls)
 
 
 def _missing(cardinal: Cardinal, lost: Sequence[Delivery]) -> list[str]:

@@ -52,8 +52,8 @@ def measure(*, quick: bool) -> Iterator[Figure]:
 def _on(world: World, spec: RunSpec, host: str) -> RunSpec:
     mirrors, workspaces, logs = (world.root / host / name for name in ("mirrors", "workspaces", "logs"))
     store = StoreSpec(str(world.root / "shared"))
-    places = HostPaths(mirrors, workspaces, logs, world.places.scenarios, store=store)
-    return dataclasses.replace(spec, host=host, places=places)
+    paths = HostPaths(mirrors, workspaces, logs, world.places.scenarios, store=store)
+    return dataclasses.replace(spec, host=host, paths=paths)
 
 
 def _killed(world: World, spec: RunSpec) -> None:

@@ -26,7 +26,7 @@ def press(page: Page, button: str, command: str, **words: str) -> None:
 
 
 def given(town: Watched) -> list[tuple[str, str]]:
-    return [(it.command, it.argument) for it in town.cardinal.events(CommandGiven)]
+    return [(event.command, event.argument) for event in town.cardinal.events(CommandGiven)]
 
 
 def choose_notices(page: Page) -> None:

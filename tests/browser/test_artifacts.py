@@ -50,8 +50,8 @@ class Served:
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_bytes(raw)
         with event_store.writing(self.cardinal.services.engine) as db:
-            kept = ArtifactKept(run_id, "start", "screenshot", digest, len(raw))
-            event_store.append(db, kept, at=self.cardinal.clock())
+            event = ArtifactKept(run_id, "start", "screenshot", digest, len(raw))
+            event_store.append(db, event, at=self.cardinal.clock())
 
 
 def picture() -> bytes:

@@ -27,5 +27,5 @@ def test_a_person_registers_and_installs_the_app(page: Page, town: Town) -> None
     code, said = running.end()
     assert code == 0, said
     assert town.app.slug == "ours"
-    assert [one.account.login for one in town.forge.store.apps.installations()] == ["acme"]
+    assert [installation.account.login for installation in town.forge.store.apps.installations()] == ["acme"]
     assert "the App is installed on acme" in said

@@ -48,8 +48,8 @@ def test_three_waiting_questions_are_answered_from_the_inbox_by_keys_within_half
         page.keyboard.press("Enter")
         answered(page, 0)
         assert time.monotonic() - began < MAX_S
-    assert [it.by for it in town.cardinal.events(PlanApproved)] == ["alice"]
-    assert [it.text for it in town.cardinal.events(QuestionAnswered)] == ["8081", "jar 9000?"]
+    assert [event.by for event in town.cardinal.events(PlanApproved)] == ["alice"]
+    assert [event.text for event in town.cardinal.events(QuestionAnswered)] == ["8081", "jar 9000?"]
 
 
 def test_keys_move_open_and_find_and_what_is_closed_is_read_before_it_is_approved(
@@ -95,7 +95,7 @@ def test_keys_move_open_and_find_and_what_is_closed_is_read_before_it_is_approve
         expect(page).to_have_url(
             f"{town.cardinal.services.config.public_url}/runs/{town.cardinal.run_of(plan).run_id}"
         )
-    assert [it.command for it in town.cardinal.events(CommandGiven)] == ["cancel"]
+    assert [event.command for event in town.cardinal.events(CommandGiven)] == ["cancel"]
 
 
 @pytest.mark.parametrize("refused", [False, True])

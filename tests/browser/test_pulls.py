@@ -28,7 +28,7 @@ def test_two_commented_lines_become_one_review_that_requests_changes(page: Page,
     expect(page.locator(".review")).to_contain_text("requested changes")
     expect(page.locator(".thread")).to_have_count(2)
     assert [(one.state, one.author.login) for one in pull.reviews] == [("CHANGES_REQUESTED", "alice")]
-    found = [(one.line, one.comments[0].body) for one in pull.threads]
+    found = [(thread.line, thread.comments[0].body) for thread in pull.threads]
     assert found == [(4, "Which currency?"), (6, "Zero too?")]
     assert len(town.payloads("pull_request_review", "submitted")) == 1
 
@@ -95,7 +95,7 @@ def test_a_thread_is_answered_and_resolved(page: Page, town: Town) -> None:
     expect(page.locator(".line-comment").nth(1)).to_contain_text("Yes.")
     page.get_by_role("button", name="Resolve").click()
     expect(page.locator(".thread .badge.good")).to_have_text("resolved by bob")
-    assert [one.body for one in pull.threads[0].comments] == ["Zero too?", "Yes."]
+    assert [review_comment.body for review_comment in pull.threads[0].comments] == ["Zero too?", "Yes."]
     assert pull.threads[0].resolved_by is town.user("bob")
 
 

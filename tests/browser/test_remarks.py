@@ -52,8 +52,8 @@ def test_a_click_or_a_key_opens_the_form_at_a_line_and_words_in_it_outlive_the_n
         checkpointed(pages, run_id, "latest")
         expect(page.locator(".diff")).to_contain_text("+latest")
         assert "owned" not in page.title()
-    (sent,) = town.cardinal.events(RunSteered)
-    assert (sent.by, sent.text) == ("bob", "add.py:1 (removed): why not here?")
+    (event,) = town.cardinal.events(RunSteered)
+    assert (event.by, event.text) == ("bob", "add.py:1 (removed): why not here?")
 
 
 def test_without_scripts_the_form_below_a_file_has_a_field_for_the_line(
@@ -68,5 +68,5 @@ def test_without_scripts_the_form_below_a_file_has_a_field_for_the_line(
         page.get_by_role("button", name="Send to the agent").click()
         expect(page.locator(".answer")).to_contain_text("bob gave /cardinal redirect")
         expect(page.locator(".split")).to_be_visible()
-    (sent,) = town.cardinal.events(RunSteered)
-    assert sent.text == "add.py:1: so"
+    (event,) = town.cardinal.events(RunSteered)
+    assert event.text == "add.py:1: so"

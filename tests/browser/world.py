@@ -48,7 +48,7 @@ class Town:
     def titles(self, column: str) -> list[str]:
         """Return the titles of a column's cards, from the top."""
         items = self.world.project.items
-        return [item.title for item in items if (found := item.column()) and found.name == column]
+        return [item.title for item in items if (option := item.column()) and option.name == column]
 
     def new_card(self, title: str, column: str, body: str = "") -> Item:
         """Return a new card with an issue by alice."""
@@ -77,8 +77,8 @@ class Town:
 
     def payloads(self, event: str, action: str) -> list[dict[str, Any]]:
         """Return the payloads of the webhooks of one kind, oldest first."""
-        found = reversed(self.forge.store.deliveries.all())
-        return [json.loads(one.body) for one in found if (one.event, one.action) == (event, action)]
+        deliveries = reversed(self.forge.store.deliveries.all())
+        return [json.loads(one.body) for one in deliveries if (one.event, one.action) == (event, action)]
 
     def open(self, page: Page, path: str, *, as_: str = "alice") -> None:
         """Open a page as one of the people."""

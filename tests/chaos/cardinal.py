@@ -48,8 +48,8 @@ class Cardinal:
 
     def parts(self) -> dict[str, int]:
         """Return the pids by the names of the parts; empty while nothing runs."""
-        found = lock_file.read_presence(self.home)
-        return dict(found.parts) if found else {}
+        presence = lock_file.read_presence(self.home)
+        return dict(presence.parts) if presence else {}
 
     def pid(self, part: str) -> int:
         """Return the part's pid, waiting for one that is starting again."""
@@ -124,11 +124,11 @@ def running(root: Path, **settings: str) -> Iterator[Cardinal]:
     """Run a forge and Cardinal with quick recovery until the block ends."""
     with launch.running(root, settings={**QUICK, **settings}) as scene:
         engine = open_ledger(f"sqlite:///{scene.home}/.cardinal/data/ledger.db")
-        it = Cardinal(root, scene.team, scene.cardinal_url, scene.environment, scene.group, engine)
+        cardinal = Cardinal(root, scene.team, scene.cardinal_url, scene.environment, scene.group, engine)
         try:
-            yield it
+            yield cardinal
         finally:
-            it.stop()
+            cardinal.stop()
             engine.dispose()
 
 

@@ -37,7 +37,7 @@ STEPS = (
 
 def check_asked_once(stage: Stage) -> None:
     """One question, still open: nobody took Cardinal's own move for a person's choice."""
-    bodies = [one["body"] for one in stage.bot_comments()]
+    bodies = [bot_comment["body"] for bot_comment in stage.bot_comments()]
     asked = [body for body in bodies if "<!-- cardinal:question:" in body]
     assert len(asked) == 1
     assert "answered" not in asked[0].splitlines()[0]

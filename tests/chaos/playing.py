@@ -42,30 +42,30 @@ class Played:
 
 def play_through(root: Path, plot: Plot) -> Played:
     """Play the demo's story with the plot's blows and faults; raises what was not observed."""
-    with real.running(root) as it:
-        stage = Stage(it.team)
-        watcher = Watcher(it, plot.blows)
+    with real.running(root) as cardinal:
+        stage = Stage(cardinal.team)
+        watcher = Watcher(cardinal, plot.blows)
         following = watcher.follow()
-        it.faults(delays=plot.delays)
+        cardinal.faults(delays=plot.delays)
         began = time.monotonic()
         for step in plot.steps:
             watcher.calm()
             if step.name in plot.deliveries:
-                it.faults(deliveries=plot.deliveries[step.name])
+                cardinal.faults(deliveries=plot.deliveries[step.name])
             step.play(stage)
         took_s = round(time.monotonic() - began, 1)
         watcher.over()
         following.join(JOIN_S)
         if watcher.problem is not None:
             raise watcher.problem
-        it.end_faults()
-        tally.settled(it.engine)
-        tally.check_ledger(it.engine)
+        cardinal.end_faults()
+        tally.settled(cardinal.engine)
+        tally.check_ledger(cardinal.engine)
         if plot.steps is leaving.STEPS:
             leaving.check_asked_once(stage)
         seen = tally.count(stage)
-        everyone = it.everyone()
-        it.stop()
+        everyone = cardinal.everyone()
+        cardinal.stop()
         left = (*map(str, living(everyone)), *real.living_in(root))
         return Played(tuple(watcher.struck), seen, left, took_s)
 

@@ -147,11 +147,11 @@ def log_end(cardinal: Cardinal) -> int:
 def published_since(cardinal: Cardinal, seq: int, key: str) -> bool:
     """Tell whether an entry whose key begins with `key` was settled after `seq`."""
     with event_store.reading(cardinal.engine) as db:
-        fresh = [one.event for one in event_store.read(db, after=seq)]
+        fresh = [recorded.event for recorded in event_store.read(db, after=seq)]
     return any(isinstance(event, EntryPublished) and event.key.startswith(key) for event in fresh)
 
 
 def since(cardinal: Cardinal, seq: int, kind: type[Event]) -> bool:
     """Tell whether an event of that kind came after `seq`."""
     with event_store.reading(cardinal.engine) as db:
-        return any(isinstance(one.event, kind) for one in event_store.read(db, after=seq))
+        return any(isinstance(recorded.event, kind) for recorded in event_store.read(db, after=seq))

@@ -95,11 +95,11 @@ def test_every_guard_is_tried_here_and_has_its_key_in_the_policy() -> None:
 
 @pytest.mark.parametrize("name", builtin.names())
 def test_a_guard_finds_each_breach_with_its_rule_and_what_to_do(name: str) -> None:
-    for one in AGAINST[name]:
-        found = tuple(builtin.load(name).find_breaches(change(one), RULES))
-        assert found, one
-        for breach in found:
-            assert breach.path == one.path
+    for touched in AGAINST[name]:
+        breaches = tuple(builtin.load(name).find_breaches(change(touched), RULES))
+        assert breaches, touched
+        for breach in breaches:
+            assert breach.path == touched.path
             assert breach.rule.split(":")[0] in {*Guardrails.model_fields, *builtin.names()}, breach
             assert breach.what
             assert breach.advice
@@ -130,26 +130,26 @@ def test_no_name_and_no_text_makes_a_guard_fail(name: str) -> None:
     )
     for path in odd:
         for mode in (PLAIN, LINK, SUBMODULE, NOTHING):
-            one = put(path, mode, target=path, lines=((1, path),), size_bytes=1)
-            tuple(builtin.load(name).find_breaches(change(one, said=path), RULES))
+            touched = put(path, mode, target=path, lines=((1, path),), size_bytes=1)
+            tuple(builtin.load(name).find_breaches(change(touched, said=path), RULES))
 
 
 def test_leave_for_one_content_is_none_for_another_in_its_place() -> None:
-    one, other = put("infra/a"), Touched("infra/a", NOTHING, PLAIN, "0" * 40, "2" * 40)
-    marks = {found.mark for found in builtin.load("protected").find_breaches(change(one, other), RULES)}
+    touched, other = put("infra/a"), Touched("infra/a", NOTHING, PLAIN, "0" * 40, "2" * 40)
+    marks = {breach.mark for breach in builtin.load("protected").find_breaches(change(touched, other), RULES)}
     assert len(marks) == 2
 
 
 def test_a_secret_in_a_commit_message_is_one_too_and_is_not_repeated() -> None:
-    (found,) = builtin.load("secrets").find_breaches(change(said=f"Use {KEY}\n\nand {KEY}"), RULES)
-    assert found.commit == "c" * 40
-    assert KEY not in repr(found)
+    (breach,) = builtin.load("secrets").find_breaches(change(said=f"Use {KEY}\n\nand {KEY}"), RULES)
+    assert breach.commit == "c" * 40
+    assert KEY not in repr(breach)
 
 
 def test_what_is_as_often_an_example_is_doubtful_and_a_word_is_no_password() -> None:
     def doubtful(line: str) -> list[bool]:
-        found = builtin.load("secrets").find_breaches(change(put("src/a", lines=((1, line),))), RULES)
-        return [one.doubtful for one in found]
+        breaches = builtin.load("secrets").find_breaches(change(put("src/a", lines=((1, line),))), RULES)
+        return [breach.doubtful for breach in breaches]
 
     assert doubtful('DB_PASSWORD = "Xk29!sdfQQz81"') == [True]
     assert doubtful("postgresql://user:hunter2@db/shop") == [True]

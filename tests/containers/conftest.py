@@ -16,9 +16,9 @@ def bench(tmp_path: Path) -> Iterator[Bench]:
     address = need_engine()
     tmp_path.chmod(0o755)
     api = docker.APIClient(base_url=address, timeout=60)
-    made = Bench(places_in(tmp_path), api)
-    yield made
-    made.clear()
+    new_bench = Bench(places_in(tmp_path), api)
+    yield new_bench
+    new_bench.clear()
     api.close()
 
 

@@ -99,12 +99,12 @@ def steps_of(text: str) -> tuple[BrowserStep, ...]:
     script = read(text, APP)
     assert script is not None
     assert script.problem == ""
-    return tuple(BrowserStep(str(one.verb), one.text, one.first, one.second) for one in script.steps)
+    return tuple(BrowserStep(str(step.verb), step.text, step.first, step.second) for step in script.steps)
 
 
 def wanted(text: str = STEPS, **changes: Any) -> ReproductionSpec:
-    made = ReproductionSpec("python3 app.py", APP, steps_of(text), ready_s=60, limit_s=240, image=IMAGE)
-    return replace(made, **changes)
+    spec = ReproductionSpec("python3 app.py", APP, steps_of(text), ready_s=60, limit_s=240, image=IMAGE)
+    return replace(spec, **changes)
 
 
 def reproduce(world: World, reproduction: ReproductionSpec, **files: str) -> Any:
@@ -236,9 +236,9 @@ def test_doctor_says_whether_the_image_is_there(
 ) -> None:
     settings = config.read({"CARDINAL_WORKSPACE": "docker"}, tmp_path)
     context = DoctorContext(settings, None, Hub(settings, shop.clock.now), shop.clock.now())
-    found = {one.name: one for one in runner.workspaces(context)}
+    found = {result.name: result for result in runner.workspaces(context)}
     assert found["browser"].level is Level.OK
     monkeypatch.setattr(runner, "BROWSER_IMAGE", "cardinal/none:latest")
-    found = {one.name: one for one in runner.workspaces(context)}
+    found = {result.name: result for result in runner.workspaces(context)}
     assert (found["browser"].level, found["containers"].level) == (Level.WARN, Level.OK)
     assert "`cardinal images browser`" in found["browser"].next_step

@@ -44,8 +44,8 @@ def test_the_container_of_a_killed_check_is_removed_by_the_next(
     commit(tmp_path / "shop", policy=waiting, answer="")
     monkeypatch.setenv("CARDINAL_WORKSPACE", "docker")
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
-    words = (sys.executable, "-P", "-m", "bot.cli", "check")
-    with subprocess.Popen(words, cwd=tmp_path / "shop", stdout=subprocess.PIPE, text=True) as process:
+    args = (sys.executable, "-P", "-m", "bot.cli", "check")
+    with subprocess.Popen(args, cwd=tmp_path / "shop", stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         for line in process.stdout:
             if "test -f made: passed" in line:

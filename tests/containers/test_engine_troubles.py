@@ -51,13 +51,13 @@ def test_no_docker_command_is_a_problem(
 ) -> None:
     (tmp_path / "docker").write_text("#!/bin/sh\nexit 1\n")
     (tmp_path / "docker").chmod(0o755)
-    room = bench.open()
+    workspace = bench.open()
     with monkeypatch.context() as patch:
         patch.setenv("PATH", str(tmp_path))
         assert "docker-cli" in problem_with(engine_address())
         with pytest.raises(SpawnError):
-            sh(room, "true")
-    room.destroy()
+            sh(workspace, "true")
+    workspace.destroy()
     assert bench.containers() == []
 
 
@@ -82,26 +82,26 @@ def test_an_engine_that_does_not_answer_in_time_is_slow(tmp_path: Path) -> None:
 
 
 def test_an_image_that_is_not_there_is_never_pulled(bench: Bench) -> None:
-    room = bench.open(image="acme/missing:1")
+    workspace = bench.open(image="acme/missing:1")
     with pytest.raises(ImageMissingError, match="docker pull acme/missing:1"):
-        sh(room, "true")
-    room.destroy()
+        sh(workspace, "true")
+    workspace.destroy()
 
 
 def test_limits_that_the_engine_refuses_leave_nothing(bench: Bench) -> None:
-    room = bench.open(resources=SMALL.model_copy(update={"memory_mb": 1}))
+    workspace = bench.open(resources=SMALL.model_copy(update={"memory_mb": 1}))
     with pytest.raises(RunnerError, match="Docker could not make a container"):
-        sh(room, "true")
+        sh(workspace, "true")
     assert bench.containers() == []
-    room.destroy()
+    workspace.destroy()
 
 
 def test_a_container_that_cannot_start_says_why(bench: Bench) -> None:
-    room = bench.open(resources=SMALL.model_copy(update={"memory_mb": 64, "open_files": 1 << 40}))
+    workspace = bench.open(resources=SMALL.model_copy(update={"memory_mb": 64, "open_files": 1 << 40}))
     with pytest.raises(ContainerStartError, match="resources"):
-        sh(room, "true")
+        sh(workspace, "true")
     assert bench.containers() == []
-    room.destroy()
+    workspace.destroy()
 
 
 def test_a_container_that_somebody_removed_says_so(bench: Bench, room: Workspace) -> None:
@@ -119,8 +119,8 @@ def test_an_engine_that_goes_away_meanwhile_is_named(bench: Bench, tmp_path: Pat
     door = f"{tmp_path}/door.sock"
     relay = Relay(door, engine_address().removeprefix("unix://"))
     try:
-        room = Docker(lambda: f"unix://{door}").open(bench.places, Tenancy(CardId("c"), RunId("r"), 1))
-        child = start(room, "/bin/sh", "-c", "echo ready; sleep 60")
+        workspace = Docker(lambda: f"unix://{door}").open(bench.places, Tenancy(CardId("c"), RunId("r"), 1))
+        child = start(workspace, "/bin/sh", "-c", "echo ready; sleep 60")
         hear_until(child, "ready")
     finally:
         relay.stop()
@@ -143,10 +143,10 @@ def test_an_engine_that_goes_away_meanwhile_is_named(bench: Bench, tmp_path: Pat
     ],
 )
 def test_what_the_engine_says_gets_a_name(said: str, kind: type[Exception]) -> None:
-    told = error_of("make a container", said)
-    assert type(told) is kind
-    assert said[:20] in str(told)
-    assert "retry" in str(told)
+    runner_error = error_of("make a container", said)
+    assert type(runner_error) is kind
+    assert said[:20] in str(runner_error)
+    assert "retry" in str(runner_error)
 
 
 def test_a_folder_that_the_engine_does_not_see_is_named(bench: Bench, room: Workspace) -> None:

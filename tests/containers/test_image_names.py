@@ -27,17 +27,17 @@ def test_no_id_and_no_beginning_of_one_opens_an_image(bench: Bench) -> None:
 
 
 def test_the_result_of_a_set_up_is_opened_in_its_own_repository_alone(bench: Bench) -> None:
-    room = made(bench)
-    room.keep_setup("of nobody")
-    mine = bench.open_clean("mine", repository_id="11")
-    assert sh(mine, COMMIT).exit_code == 0
-    mine.keep_setup("key")
-    assert mine.restore_setup("key")
+    workspace = made(bench)
+    workspace.keep_setup("of nobody")
+    own_workspace = bench.open_clean("mine", repository_id="11")
+    assert sh(own_workspace, COMMIT).exit_code == 0
+    own_workspace.keep_setup("key")
+    assert own_workspace.restore_setup("key")
     other = bench.open("other", repository_id="12")
     assert sh(other, COMMIT).exit_code == 0
     assert not other.restore_setup("key")
     assert not other.restore_setup("of nobody")
-    own = seeds.seed_name(home_of(bench.places.workspaces), mine.image, "key")
+    own = seeds.seed_name(home_of(bench.places.workspaces), own_workspace.image, "key")
     bench.api.tag(own, "acme/looks-fine", "1")
     try:
         with pytest.raises(ForeignSetUpError, match="build one for this repository"):

@@ -49,14 +49,15 @@ def test_it_works_as_its_own_user(bench: Bench, capfd: pytest.CaptureFixture[str
         backend = Docker(lambda: f"unix://{home}/door.sock")
         assert backend.problem() == "", backend.problem()
         tenancy = Tenancy(CardId("c"), RunId("r"), 1, resources=SMALL)
-        room = backend.open(places_in(home), tenancy)
+        workspace = backend.open(places_in(home), tenancy)
         told = sh(
-            room, "id -u; id -un; echo made > x; grep CapEff /proc/self/status; touch /player/x || echo no"
+            workspace,
+            "id -u; id -un; echo made > x; grep CapEff /proc/self/status; touch /player/x || echo no",
         )
         assert told.out.split() == [str(UID), "agent", "CapEff:", "0" * 16, "no"], told
         assert (home / "workspaces" / "c" / "repo" / "x").stat().st_uid == UID
-        sh(room, "mkdir -p shut/in && chmod 0 shut")
-        room.destroy()
+        sh(workspace, "mkdir -p shut/in && chmod 0 shut")
+        workspace.destroy()
         assert not (home / "workspaces" / "c").exists()
 
     try:

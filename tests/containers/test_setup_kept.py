@@ -21,8 +21,8 @@ COMMIT = f"{CLONE} -c user.email=a@example.org commit -qm first"
 
 def made(bench: Bench, card: str = "maker") -> CleanWorkspace:
     """Return a workspace after a set-up that left odd things behind."""
-    room = bench.open_clean(card)
-    assert sh(room, COMMIT).exit_code == 0
+    workspace = bench.open_clean(card)
+    assert sh(workspace, COMMIT).exit_code == 0
     script = (
         "import os\n"
         "os.mkdir('made')\n"
@@ -32,9 +32,9 @@ def made(bench: Bench, card: str = "maker") -> CleanWorkspace:
         "open('made/tool', 'w').write('#!/bin/sh\\necho tool'); os.chmod('made/tool', 0o755)\n"
         "os.makedirs(os.path.expanduser('~/.cache/deep')); open(os.path.expanduser('~/.cache/deep/x'), 'w')\n"
     )
-    ran = sh(room, f'cat > /tmp/s.py <<"E"\n{script}E\npython3 /tmp/s.py; echo changed > tracked')
+    ran = sh(workspace, f'cat > /tmp/s.py <<"E"\n{script}E\npython3 /tmp/s.py; echo changed > tracked')
     assert ran.exit_code == 0, ran.tail
-    return room
+    return workspace
 
 
 @contextmanager
@@ -54,8 +54,8 @@ def another_image(bench: Bench) -> Iterator[str]:
 
 
 def test_it_comes_back_with_odd_names_links_and_rights_and_without_tracked_files(bench: Bench) -> None:
-    room = made(bench)
-    room.keep_setup("key")
+    workspace = made(bench)
+    workspace.keep_setup("key")
     assert len(bench.images()) == 1
     assert bench.containers() == []
     other = bench.open("other")
@@ -68,14 +68,14 @@ def test_it_comes_back_with_odd_names_links_and_rights_and_without_tracked_files
     assert told == ["tracked", "tool", "/etc/passwd", "../..", "oddx", "agent"]
     status = sh(other, "git status --short").out.splitlines()
     assert status == ['?? "--checkpoint-action=exec=touch pwned"']
-    for one in (room, other):
+    for one in (workspace, other):
         one.destroy()
 
 
 def test_another_key_another_image_or_another_cardinal_has_nothing(bench: Bench) -> None:
-    room = made(bench)
-    room.keep_setup("key")
-    assert not room.restore_setup("another key")
+    workspace = made(bench)
+    workspace.keep_setup("key")
+    assert not workspace.restore_setup("another key")
     with another_image(bench) as image:
         based = bench.open("elsewhere", image=image)
         assert sh(based, COMMIT).exit_code == 0
@@ -83,42 +83,42 @@ def test_another_key_another_image_or_another_cardinal_has_nothing(bench: Bench)
         based.destroy()
     name = bench.images()[0]
     assert seeds.seed_name("another home", "sha256:x", "key") != name
-    room.destroy()
+    workspace.destroy()
 
 
 def test_what_is_there_already_is_not_replaced_and_the_history_not_touched(bench: Bench) -> None:
-    room = made(bench)
-    room.keep_setup("key")
+    workspace = made(bench)
+    workspace.keep_setup("key")
     sh(
-        room,
+        workspace,
         "echo mine > made/tool; mkdir -p ~/.cache/deep; echo mine > ~/.cache/deep/x; git log > /dev/null",
     )
-    assert room.restore_setup("key")
-    assert sh(room, "cat made/tool ~/.cache/deep/x").out == "mine\nmine\n"
-    room.destroy()
+    assert workspace.restore_setup("key")
+    assert sh(workspace, "cat made/tool ~/.cache/deep/x").out == "mine\nmine\n"
+    workspace.destroy()
 
 
 def test_an_image_that_is_no_good_is_made_anew(bench: Bench) -> None:
-    room = made(bench)
-    room.keep_setup("key")
+    workspace = made(bench)
+    workspace.keep_setup("key")
     (name,) = bench.images()
     broken = bench.api.create_container("cardinal/base:bookworm", entrypoint=["true"])["Id"]
     bench.api.commit(broken, repository=name.partition(":")[0], tag=name.partition(":")[2])
     bench.api.remove_container(broken)
-    assert not room.restore_setup("key")
-    assert not room.restore_setup("key")
-    room.keep_setup("key")
-    assert room.restore_setup("key")
-    room.keep_setup("key")  # as two workers do at once: the first image loses its name
+    assert not workspace.restore_setup("key")
+    assert not workspace.restore_setup("key")
+    workspace.keep_setup("key")
+    assert workspace.restore_setup("key")
+    workspace.keep_setup("key")  # as two workers do at once: the first image loses its name
     assert len(bench.images()) > 1
     bench.sweep(lambda run, generation: True)
     assert bench.images() == [name]
-    room.destroy()
+    workspace.destroy()
 
 
 def test_a_place_that_cannot_take_it_costs_nobody_else_the_image(bench: Bench) -> None:
-    room = made(bench)
-    room.keep_setup("key")
+    workspace = made(bench)
+    workspace.keep_setup("key")
     spoiled = bench.open("spoiled")
     sh(spoiled, f"{COMMIT}; mkdir ~/.cache; chmod 555 ~/.cache")
     assert not spoiled.restore_setup("key")
@@ -126,33 +126,33 @@ def test_a_place_that_cannot_take_it_costs_nobody_else_the_image(bench: Bench) -
     other = bench.open("other")
     sh(other, COMMIT)
     assert other.restore_setup("key")
-    for one in (room, spoiled, other):
+    for one in (workspace, spoiled, other):
         one.destroy()
 
 
 def test_a_place_where_an_agent_may_work_keeps_nothing_for_others(bench: Bench) -> None:
-    room = bench.open("card")
-    assert not hasattr(room, "keep_setup")
-    assert not hasattr(room, "serve")
-    sh(room, "echo left > ~/left")
+    workspace = bench.open("card")
+    assert not hasattr(workspace, "keep_setup")
+    assert not hasattr(workspace, "serve")
+    sh(workspace, "echo left > ~/left")
     clean = bench.open_clean("card")
     assert sh(clean, "ls -A ~ .").out == ".:\n\n/workspace/home:\n"
     clean.destroy()
 
 
 def test_a_place_without_a_checkout_keeps_nothing(bench: Bench) -> None:
-    room = bench.open_clean("empty")
+    workspace = bench.open_clean("empty")
     with pytest.raises(WorkspaceError, match="keeping what set-up made"):
-        room.keep_setup("key")
+        workspace.keep_setup("key")
     assert bench.images() == []
     assert bench.containers() == []
-    room.destroy()
+    workspace.destroy()
 
 
 def test_only_the_newest_are_kept(bench: Bench) -> None:
-    room = made(bench)
+    workspace = made(bench)
     for key in ("a", "b", "c"):
-        room.keep_setup(key)
+        workspace.keep_setup(key)
     home = home_of(bench.places.workspaces)
     assert len(bench.images()) == 3
     old = list(seeds.old(Engine(engine_address()), home, most=1))
@@ -161,4 +161,4 @@ def test_only_the_newest_are_kept(bench: Bench) -> None:
         leftover.remove()
     assert len(bench.images()) == 1
     assert bench.sweep(lambda run, generation: True) == []
-    room.destroy()
+    workspace.destroy()

@@ -39,11 +39,11 @@ def world(tmp_path: Path) -> Iterator[World]:
     address = need_engine()
     os.environ.setdefault("DOCKER_HOST", address)
     tmp_path.chmod(0o755)
-    made = make_world(tmp_path, files={"README.md": "shop\n"})
-    yield made
-    made.engine.dispose()
+    new_world = make_world(tmp_path, files={"README.md": "shop\n"})
+    yield new_world
+    new_world.engine.dispose()
     api = docker.APIClient(base_url=address)
-    label = {"label": [f"cardinal.home={home_of(made.places.workspaces)}"]}
+    label = {"label": [f"cardinal.home={home_of(new_world.places.workspaces)}"]}
     for container in api.containers(all=True, filters=label):
         api.remove_container(container["Id"], force=True, v=True)
     for image in api.images(filters=label):

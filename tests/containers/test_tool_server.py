@@ -70,12 +70,12 @@ class Page(BaseHTTPRequestHandler):
 
 @contextmanager
 def served(
-    room: CleanWorkspace, server: ToolServerSpec, network: Path | None = None, data: Path = NO_DATA
+    workspace: CleanWorkspace, server: ToolServerSpec, network: Path | None = None, data: Path = NO_DATA
 ) -> Iterator[str]:
     """Yield the first line of a tool server, which is ended with the `with`."""
     near, far = socket.socketpair()
     with near, far:
-        started = room.serve(server, far.fileno(), far.fileno(), network=network, env={}, data=data)
+        started = workspace.serve(server, far.fileno(), far.fileno(), network=network, env={}, data=data)
         far.close()
         near.settimeout(60)
         try:
@@ -88,10 +88,10 @@ def served(
 def test_it_sees_the_repository_only_where_granted_and_nothing_else(
     bench: Bench, reads: bool, image: str
 ) -> None:
-    room = bench.open_clean()
+    workspace = bench.open_clean()
     for name in ("repo/README.md", "home/session"):
         (bench.places.workspaces / folder_name(CARD) / name).write_text("# Shop\n")
-    with served(room, replace(SERVER, reads=reads, image=image)) as line:
+    with served(workspace, replace(SERVER, reads=reads, image=image)) as line:
         assert (
             f'"repo": {str(reads).lower()}, "home": false, "root": false, "caps": "0000000000000000"' in line
         )
@@ -118,10 +118,10 @@ def test_it_reaches_the_hosts_of_its_own_list_and_no_other(bench: Bench, tmp_pat
 
 
 def test_one_whose_worker_died_is_removed_with_its_claim(bench: Bench) -> None:
-    room = bench.open_clean()
+    workspace = bench.open_clean()
     near, far = socket.socketpair()
     with near, far:
-        started = room.serve(SERVER, far.fileno(), far.fileno(), network=None, env={}, data=NO_DATA)
+        started = workspace.serve(SERVER, far.fileno(), far.fileno(), network=None, env={}, data=NO_DATA)
         near.settimeout(60)
         assert near.makefile().readline()
         bench.backend.end_claim(bench.places, RunId(RUN), 1)
@@ -159,15 +159,17 @@ git init -q . && git config core.fsmonitor 'touch /tmp/ran; false' && echo seen 
 
 
 def test_what_an_agent_wrote_is_data_to_a_server_and_no_part_of_its_program(bench: Bench) -> None:
-    card, room = bench.open(), bench.open_clean("serve")
+    card, workspace = bench.open(), bench.open_clean("serve")
     assert sh(card, HOSTILE).exit_code == 0
     assert (
-        sh(room, "mkdir tools && git init -q . && cat > tools/helper.py <<E\nSAID = 'honest'\nE").exit_code
+        sh(
+            workspace, "mkdir tools && git init -q . && cat > tools/helper.py <<E\nSAID = 'honest'\nE"
+        ).exit_code
         == 0
     )
-    assert sh(room, f"cat > tools/docs.py <<'E'\n{PROGRAM}E").exit_code == 0
+    assert sh(workspace, f"cat > tools/docs.py <<'E'\n{PROGRAM}E").exit_code == 0
     server = replace(SERVER, command=("python3", "tools/docs.py"), reads=True)
-    with served(room, server, data=card.repo) as line:
+    with served(workspace, server, data=card.repo) as line:
         assert line.split() == ["honest", "seen", "128", "0", "False"]
-    for one in (card, room):
+    for one in (card, workspace):
         one.destroy()

@@ -99,8 +99,8 @@ def test_what_was_killed_twice_or_closed_twice_stays_closed(bench: Bench, room: 
 
 
 def test_containers_say_whose_they_are(bench: Bench) -> None:
-    room = bench.open("PVTI_/x", "r7", 3)
-    child = start(room, "sleep", "60")
+    workspace = bench.open("PVTI_/x", "r7", 3)
+    child = start(workspace, "sleep", "60")
     (container,) = bench.containers()
     labels = container["Labels"]
     assert {name: labels[f"cardinal.{name}"] for name in ("card", "run", "generation")} == {
@@ -109,7 +109,7 @@ def test_containers_say_whose_they_are(bench: Bench) -> None:
         "generation": "3",
     }
     child.close()
-    room.destroy()
+    workspace.destroy()
 
 
 def test_the_workspace_of_a_newer_claim_ends_the_containers_of_the_older(bench: Bench) -> None:
@@ -118,7 +118,7 @@ def test_the_workspace_of_a_newer_claim_ends_the_containers_of_the_older(bench: 
     bench.open(generation=1)
     assert len(bench.containers()) == 2
     bench.open(generation=2)
-    assert [one["Labels"]["cardinal.card"] for one in bench.containers()] == ["another"]
+    assert [container["Labels"]["cardinal.card"] for container in bench.containers()] == ["another"]
     hear_until(left, "Closed")
     assert left.exit_code() != 0
     for child in (left, stays):
@@ -136,7 +136,7 @@ def test_the_containers_of_one_claim_are_ended_even_if_its_worker_is_dead(bench:
     assert len(bench.containers()) == 2
     bench.backend.end_claim(bench.places, RunId("r1"), 1)
     until(lambda: not _running("sleep\x00605"), "its end")
-    assert [one["Labels"]["cardinal.run"] for one in bench.containers()] == ["r2"]
+    assert [container["Labels"]["cardinal.run"] for container in bench.containers()] == ["r2"]
     bench.backend.end_claim(bench.places, RunId("r1"), 1)
     for child in (old, other):
         child.close()
@@ -160,8 +160,8 @@ def test_the_sweep_finds_what_a_killed_docker_command_left(bench: Bench, room: W
     assert child.exit_code() == -signal.SIGKILL
     assert len(bench.containers()) == 1
     assert bench.sweep(lambda run, generation: (run, generation) == ("r1", 1)) == []
-    (left,) = bench.backend.leftovers(bench.places, lambda run, generation: False)
-    assert left.what.endswith("of run r1, claim 1, which ended")
+    (leftover,) = bench.backend.leftovers(bench.places, lambda run, generation: False)
+    assert leftover.what.endswith("of run r1, claim 1, which ended")
     assert len(bench.containers()) == 1  # naming it removes nothing
     (said,) = bench.sweep(lambda run, generation: generation == 2)
     assert "run r1" in said
@@ -324,10 +324,10 @@ def test_used_bytes_grow_with_the_work_and_not_with_holes(room: Workspace) -> No
 def test_destroying_ends_what_runs_and_follows_no_link(bench: Bench, tmp_path: Path) -> None:
     (tmp_path / "kept").mkdir()
     (tmp_path / "kept" / "file").touch()
-    room = bench.open()
-    sh(room, f"ln -s {tmp_path}/kept link; chmod 0 .")
-    child = start(room, "sleep", "60")
-    room.destroy()
+    workspace = bench.open()
+    sh(workspace, f"ln -s {tmp_path}/kept link; chmod 0 .")
+    child = start(workspace, "sleep", "60")
+    workspace.destroy()
     assert bench.containers() == []
     assert bench.backend.cards(bench.places) == ()
     assert os.listdir(tmp_path / "kept") == ["file"]
@@ -338,9 +338,9 @@ def test_a_place_that_the_local_backend_made_belongs_to_the_user_inside(bench: B
     Folder(bench.places.workspaces / "PVTI_1", CardId("PVTI_1"), os.geteuid(), os.getegid())
     repo = bench.places.workspaces / "PVTI_1" / "repo"
     (repo / "theirs").write_text("1")
-    room = bench.open()
-    assert sh(room, "echo 2 > theirs; cat theirs").out == "2\n"
-    room.destroy()
+    workspace = bench.open()
+    assert sh(workspace, "echo 2 > theirs; cat theirs").out == "2\n"
+    workspace.destroy()
 
 
 def test_an_image_cannot_bring_an_entry_point_a_check_or_a_disk_of_its_own(bench: Bench) -> None:
@@ -354,28 +354,30 @@ def test_an_image_cannot_bring_an_entry_point_a_check_or_a_disk_of_its_own(bench
     ]
     try:
         bench.api.commit(sealed, repository=name, tag="latest", changes=changes)
-        room = bench.open(image=f"{name}:latest")
-        ran = sh(room, "id -u; sleep 2; ls ~; head -c 90000000 /dev/zero > /extra/x; stat -c %s /extra/x")
+        workspace = bench.open(image=f"{name}:latest")
+        ran = sh(
+            workspace, "id -u; sleep 2; ls ~; head -c 90000000 /dev/zero > /extra/x; stat -c %s /extra/x"
+        )
         uid, size = ran.out.split()
         assert uid == "1000"
         assert int(size) <= 64 << 20
-        child = start(room, "sleep", "60")
+        child = start(workspace, "sleep", "60")
         kinds = [mount["Type"] for box in bench.containers() for mount in box["Mounts"]]
         assert kinds
         assert "volume" not in kinds
         child.close()
-        room.destroy()
+        workspace.destroy()
     finally:
         bench.api.remove_container(sealed, force=True)
         bench.api.remove_image(f"{name}:latest", force=True)
 
 
 def test_the_default_tenant_gets_the_default_image(bench: Bench) -> None:
-    room = bench.backend.open(bench.places, Tenancy(CardId("plain")))
-    child = start(room, "sleep", "60")
+    workspace = bench.backend.open(bench.places, Tenancy(CardId("plain")))
+    child = start(workspace, "sleep", "60")
     assert [one["Image"] for one in bench.containers()] == [bench.api.inspect_image(DEFAULT_IMAGE)["Id"]]
     child.close()
-    room.destroy()
+    workspace.destroy()
 
 
 def _running(words: str) -> bool:

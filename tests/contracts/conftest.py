@@ -24,9 +24,9 @@ def stand(agent: str, tmp_path: Path) -> Iterator[Stand]:
     address = need_engine()
     tmp_path.chmod(0o755)
     world = make_world(tmp_path, files={"README.md": "# Shop\n"})
-    made = Stand(world, agent, tmp_path)
-    yield made
-    made.stop()
+    new_stand = Stand(world, agent, tmp_path)
+    yield new_stand
+    new_stand.stop()
     world.engine.dispose()
     api = docker.APIClient(base_url=address, timeout=60)
     left = api.containers(all=True, filters={"label": [f"cardinal.home={home_of(world.places.workspaces)}"]})

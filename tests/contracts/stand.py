@@ -77,7 +77,7 @@ class Stand:
 
         Its plan is approved already, which spares a turn, unless the test is about the plan.
         """
-        made = self.world.spec(
+        run_spec = self.world.spec(
             **{
                 "agent": self.agent,
                 "model": "default",
@@ -91,9 +91,9 @@ class Stand:
         )
         if planned:
             told = PLAN["plan"]
-            plan = PlanProposed(made.run_id, 1, str(told["summary"]), tuple(told["steps"]))
-            self.world.write(plan, PlanApproved(made.run_id, 1, "ann"))
-        return dataclasses.replace(made)
+            plan = PlanProposed(run_spec.run_id, 1, str(told["summary"]), tuple(told["steps"]))
+            self.world.write(plan, PlanApproved(run_spec.run_id, 1, "ann"))
+        return dataclasses.replace(run_spec)
 
     def run(self, spec: RunSpec) -> Any:
         """Claim and execute; return the run's newest event."""
@@ -130,8 +130,8 @@ class Stand:
     def kill_containers(self) -> None:
         """Kill them, as the kernel or an operator might."""
         api = docker.APIClient(base_url=engine_address(), timeout=60)
-        for one in self.containers():
-            api.kill(one["Id"])
+        for container in self.containers():
+            api.kill(container["Id"])
         api.close()
 
     def usd(self) -> float:

@@ -43,7 +43,7 @@ STARTS = {  # behind the line of docs/mcp.md that begins with the same word
 def documented(agent: str) -> str:
     """Return the line of docs/mcp.md that sets the agent up for the address `/mcp`."""
     lines = (ROOT / "docs" / "mcp.md").read_text(encoding="utf-8").splitlines()
-    return next(it for it in lines if it.startswith(f"{agent} mcp add") and "/mcp" in it)
+    return next(line for line in lines if line.startswith(f"{agent} mcp add") and "/mcp" in line)
 
 
 @contextmanager
@@ -72,7 +72,7 @@ def in_container(sockets: Path, program: Program, agent: str) -> subprocess.Comp
     script = f'mkdir -p "$HOME" && {line} >&2 && exec {STARTS[agent]}'
     options = [f"--env={name}={text}" for name, text in environ.items()]
     mounts = (f"{sockets}:/run/cardinal", f"{ROOT}/runner/exec/in_container:/player:ro")
-    options += [f"--volume={it}" for it in mounts]
+    options += [f"--volume={mount}" for mount in mounts]
     words = ("docker", "run", "--interactive", *LOCKED, *options, "--workdir=/tmp", AGENT)
     command = (*words, "/bin/sh", "/player/enter.sh", "sh", "-c", script)
     return subprocess.run(command, input=PROMPT, capture_output=True, text=True, timeout=120, check=False)
@@ -108,8 +108,8 @@ def test_an_agent_looks_has_a_job_made_and_answers_a_question(agent: str, tmp_pa
         assert model.problems == []
         seen = json.dumps(model.requests[-1].body)
         assert "It asks: Which <b>port</b>?" in seen
-        (given,) = cardinal.events(CommandGiven)
-        assert (given.by, given.place, given.via, given.command) == ("bob", "api", "ci", "answer")
+        (event,) = cardinal.events(CommandGiven)
+        assert (event.by, event.place, event.via, event.command) == ("bob", "api", "ci", "answer")
         cardinal.catch_up()
-        (made,) = cardinal.events(JobMade)
-        assert made.number > 0
+        (job_made,) = cardinal.events(JobMade)
+        assert job_made.number > 0

@@ -26,18 +26,18 @@ LOOK = "cat /proc/*/environ /run/cardinal/*.pem; grep -rs . /workspace /tmp /pla
 @contextmanager
 def registry(folder: Path, patch: pytest.MonkeyPatch) -> Iterator[Registry]:
     """Serve a registry on another thread that gives each request back, and trust its authority here."""
-    theirs, made, loop = Authority(("localhost",)), Registry(), asyncio.new_event_loop()
-    made.answer = lambda request: b"HTTP/1.1 200 OK\r\n\r\n" + request
+    theirs, new_registry, loop = Authority(("localhost",)), Registry(), asyncio.new_event_loop()
+    new_registry.answer = lambda request: b"HTTP/1.1 200 OK\r\n\r\n" + request
     (folder / "roots.pem").write_bytes(system_bundle() + theirs.certificate)
     patch.setenv("SSL_CERT_FILE", str(folder / "roots.pem"))
     upstream.trust.cache_clear()
-    serving = asyncio.start_server(made.meet, "127.0.0.1", 0, ssl=theirs.context("localhost"))
+    serving = asyncio.start_server(new_registry.meet, "127.0.0.1", 0, ssl=theirs.context("localhost"))
     server = loop.run_until_complete(serving)
-    made.port = server.sockets[0].getsockname()[1]
+    new_registry.port = server.sockets[0].getsockname()[1]
     thread = threading.Thread(target=loop.run_forever)
     thread.start()
     try:
-        yield made
+        yield new_registry
     finally:
         loop.call_soon_threadsafe(server.close)
         loop.call_soon_threadsafe(loop.stop)

@@ -18,13 +18,13 @@ def price(served: Served) -> Decimal:
 
     Some prices go by the hour: those of deepseek-v4-pro double at 06:00 UTC.
     """
-    told = served.tokens
-    assert told is not None
+    tokens = served.tokens
+    assert tokens is not None
     used = Usage(
-        input_tokens=told.fresh + told.cache_read + told.cache_write,
-        cache_read_tokens=told.cache_read,
-        cache_write_tokens=told.cache_write,
-        output_tokens=told.out,
+        input_tokens=tokens.fresh + tokens.cache_read + tokens.cache_write,
+        cache_read_tokens=tokens.cache_read,
+        cache_write_tokens=tokens.cache_write,
+        output_tokens=tokens.out,
     )
     return calc_price(used, model_ref=served.model, genai_request_timestamp=served.at).total_price
 
@@ -54,7 +54,7 @@ def test_what_subagents_use_is_counted_like_everything_else(stand: Stand) -> Non
     if stand.agent == "codex":  # its subagents are switched off: what it runs is one agent
         stand.scenario(work=[EDIT, COMMIT, FINISH])
         stand.run(stand.spec())
-        assert not any("spawn_agent" in str(one.body.get("tools")) for one in stand.model.requests)
+        assert not any("spawn_agent" in str(request.body.get("tools")) for request in stand.model.requests)
         return
     stand.scenario(
         work=[{"subagent": "reader"}, EDIT, COMMIT, FINISH],

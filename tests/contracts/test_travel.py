@@ -26,7 +26,7 @@ def on(stand: Stand, spec: RunSpec, host: str) -> RunSpec:
     return dataclasses.replace(
         spec,
         host=host,
-        places=HostPaths(mirrors, workspaces, logs, stand.world.places.scenarios, store=store),
+        paths=HostPaths(mirrors, workspaces, logs, stand.world.places.scenarios, store=store),
     )
 
 

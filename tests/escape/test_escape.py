@@ -46,8 +46,8 @@ LEAKS = (
 @pytest.fixture
 def around(bench: Bench, tmp_path: Path) -> Iterator[Outside]:
     """Yield what stands around the container."""
-    with outside(tmp_path) as made:
-        yield made
+    with outside(tmp_path) as new_outside:
+        yield new_outside
 
 
 @pytest.mark.parametrize("network", ["none", "list"])
@@ -60,31 +60,33 @@ def test_no_way_leads_out_of_a_container(
     listed = (allowed, f"127.0.0.1:{around.ports['loopback']}", "169.254.169.254")
     terms = Terms((), network, listed if network == "list" else (), (allowed,))
     other = Gateway.spawn(tmp_path / "g" / "other", Terms((), "full"), {})
-    own = Gateway.spawn(tmp_path / "g" / "own", terms, {})
+    own_gateway = Gateway.spawn(tmp_path / "g" / "own", terms, {})
     neighbour = bench.open("neighbour", "r2")
-    room = bench.open("own", "r1")
+    workspace = bench.open("own", "r1")
     try:
         serving = start(neighbour, "python3", "-c", SERVE)
         hear_until(serving, "serving")
         given = questions(around, tmp_path, bench, allowed)
-        child = start(room, "python3", "-c", PROBE.read_text(), json.dumps(given), gateway=own.folder)
+        child = start(
+            workspace, "python3", "-c", PROBE.read_text(), json.dumps(given), gateway=own_gateway.folder
+        )
         ran = finish(child, what="the probe", timeout_s=90, beat=lambda: None)
         assert ran.exit_code == 0, ran.tail
         found = json.loads(ran.out)
         serving.close()
-        told = heard(own)
+        host_requests = heard(own_gateway)
     finally:
-        for gateway in (own, other):
+        for gateway in (own_gateway, other):
             gateway.close()
-        for one in (room, neighbour):
+        for one in (workspace, neighbour):
             one.destroy()
     assert_shut(found, network)
     assert_quiet(found)
     assert around.asked == (["/go", "/plain"] if network == "list" else [])
-    assert {(one.host, one.port) for one in told if one.allowed} == (
+    assert {(request.host, request.port) for request in host_requests if request.allowed} == (
         {("localhost", around.ports["allowed"])} if network == "list" else set()
     )
-    assert any(one.host == "api.anthropic.com" and not one.allowed for one in told)
+    assert any(request.host == "api.anthropic.com" and not request.allowed for request in host_requests)
 
 
 def questions(around: Outside, folder: Path, bench: Bench, allowed: str) -> dict[str, Any]:
@@ -154,13 +156,13 @@ def requests(around: Outside, loop: int, everywhere: int) -> dict[str, str]:
 
 def heard(gateway: Gateway) -> list[HostRequest]:
     """Return which hosts the gateway says were asked for."""
-    told: list[HostRequest] = []
+    host_requests: list[HostRequest] = []
     while select.select([gateway.fileno()], [], [], 0.5)[0]:
         message = os.read(gateway.fileno(), 1 << 20).decode()
         if not message:
             break
-        told += [one for one in gateway.decode(message) if isinstance(one, HostRequest)]
-    return told
+        host_requests += [one for one in gateway.decode(message) if isinstance(one, HostRequest)]
+    return host_requests
 
 
 def assert_shut(found: dict[str, str], network: str) -> None:

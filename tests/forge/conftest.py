@@ -48,28 +48,28 @@ class Receiver:
 
 @pytest.fixture
 def receiver() -> Iterator[Receiver]:
-    made = Receiver(arrived=threading.Condition(threading.RLock()))
+    new_receiver = Receiver(arrived=threading.Condition(threading.RLock()))
 
     class Endpoint(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             raw = self.rfile.read(int(self.headers["Content-Length"]))
-            with made.arrived:
+            with new_receiver.arrived:
                 event = self.headers["X-GitHub-Event"]
-                made.got.append(
+                new_receiver.got.append(
                     {"event": event, "headers": dict(self.headers), "raw": raw, "body": json.loads(raw)}
                 )
-                made.arrived.notify_all()
-            self.send_response(made.status)
+                new_receiver.arrived.notify_all()
+            self.send_response(new_receiver.status)
             self.end_headers()
 
         def log_message(self, *_: object) -> None:
             pass
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Endpoint)
-    made.url = f"http://127.0.0.1:{server.server_port}/hook"
+    new_receiver.url = f"http://127.0.0.1:{server.server_port}/hook"
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
     thread.start()
-    yield made
+    yield new_receiver
     server.shutdown()
     thread.join(WAIT_S)
     server.server_close()
@@ -136,9 +136,9 @@ class Town:
 def town(tmp_path: Path) -> Iterator[Town]:
     forge, world = demo(tmp_path)
     forge.start()
-    made = Town(forge, world)
-    yield made
-    for client in made.clients:
+    new_town = Town(forge, world)
+    yield new_town
+    for client in new_town.clients:
         client.close()
     forge.stop()
 

@@ -90,11 +90,11 @@ def test_a_drag_has_the_shape_that_was_asked_for(
     assert drag(hooked, 1, "In Progress").status_code == 200
     hooked.wait_for_webhooks()
     payloads = receiver.named("projects_v2_item")
-    assert sorted(one["action"] for one in payloads) == sorted(actions)
-    for one in payloads:
-        if one["action"] == "reordered":
-            assert one["changes"] == {"previous_projects_v2_item_node_id": {"from": None, "to": None}}
-        assert one["sender"]["login"] == "alice"
+    assert sorted(payload["action"] for payload in payloads) == sorted(actions)
+    for payload in payloads:
+        if payload["action"] == "reordered":
+            assert payload["changes"] == {"previous_projects_v2_item_node_id": {"from": None, "to": None}}
+        assert payload["sender"]["login"] == "alice"
 
 
 def test_an_outsider_cannot_drag(town: Town) -> None:

@@ -15,9 +15,9 @@ ANN = Signature("Ann", "ann@example.org", datetime(2026, 1, 1, tzinfo=UTC))
 
 @pytest.fixture
 def shop(tmp_path: Path) -> Git:
-    made = Git(tmp_path / "store/acme/shop.git")
-    made.create("main")
-    return made
+    git = Git(tmp_path / "store/acme/shop.git")
+    git.create("main")
+    return git
 
 
 def write(git: Git, branch: str, text: str) -> str:

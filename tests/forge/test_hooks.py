@@ -137,7 +137,7 @@ def test_a_fault_after_the_deed_leaves_the_deed_done(town: Town) -> None:
     issue = town.app().get_repo("acme/shop").get_issue(1)
     with pytest.raises(GithubException):
         issue.create_comment("done all the same")
-    assert [one.body for one in issue.get_comments()] == ["done all the same"]
+    assert [comment.body for comment in issue.get_comments()] == ["done all the same"]
 
 
 def test_a_cut_connection_leaves_the_deed_done(town: Town) -> None:
@@ -145,7 +145,7 @@ def test_a_cut_connection_leaves_the_deed_done(town: Town) -> None:
     issue = town.app().get_repo("acme/shop").get_issue(1)
     with pytest.raises(requests.ConnectionError):
         issue.create_comment("done all the same")
-    assert [one.body for one in issue.get_comments()] == ["done all the same"]
+    assert [comment.body for comment in issue.get_comments()] == ["done all the same"]
 
 
 def test_rate_limits_have_githubs_three_faces(town: Town) -> None:

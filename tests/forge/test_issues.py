@@ -53,7 +53,7 @@ def test_comments_come_in_pages_and_since_a_moment(town: Town) -> None:
     issue = town.app().get_repo("acme/shop").get_issue(1)
     for number in range(35):
         issue.create_comment(f"number {number}")
-    assert [one.body for one in issue.get_comments()] == [f"number {number}" for number in range(35)]
+    assert [comment.body for comment in issue.get_comments()] == [f"number {number}" for number in range(35)]
     assert list(issue.get_comments(since=datetime.now(UTC) + timedelta(minutes=1))) == []
     assert issue.get_comments(since=datetime.now(UTC) - timedelta(minutes=1)).totalCount == 35
 

@@ -115,7 +115,7 @@ def test_a_comment_may_be_placed_by_its_position_in_the_diff(
     repo = town.app().get_repo("acme/shop")
     many = repo.create_pull("main", "cardinal/2-x", title="Change many", body="")
     patch = next(file.patch for file in many.get_files()).split("\n")
-    heads = [place for place, text in enumerate(patch) if text.startswith("@@")]
+    heads = [position for position, text in enumerate(patch) if text.startswith("@@")]
     wanted = {"-1": (1, "LEFT"), "+first": (1, "RIGHT"), "-15": (15, "LEFT"), "+last": (29, "RIGHT")}
     assert len(heads) == 3
     said: list[Any] = [{"path": "MANY.md", "position": patch.index(text), "body": text} for text in wanted]
@@ -124,7 +124,7 @@ def test_a_comment_may_be_placed_by_its_position_in_the_diff(
     _, listed = town.app().requester.requestJsonAndCheck("GET", path)
     assert [one["body"] for one in listed] == list(wanted)
     assert not [one for one in listed if one.keys() & {"line", "original_line", "side"}]
-    found = {one.body: one.raw_data for one in many.get_review_comments()}
+    found = {review_comment.body: review_comment.raw_data for review_comment in many.get_review_comments()}
     assert {text: (one["original_line"], one["side"]) for text, one in found.items()} == wanted
     assert found["-15"]["diff_hunk"].endswith("\n-15")
     for nowhere in (0, heads[1], len(patch)):

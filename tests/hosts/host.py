@@ -63,11 +63,11 @@ class Host(Living):
         """Switch it on, unless it is."""
         if self._group is not None:
             return
-        words = ("unshare", "--pid", "--fork", "--kill-child", "--mount-proc", "--uts")
+        args = ("unshare", "--pid", "--fork", "--kill-child", "--mount-proc", "--uts")
         arguments = (self.name, sys.executable, self.command)
         with (self.root / f"{self.name}.log").open("ab") as log:
             self._group = subprocess.Popen(
-                (*network.inside(self.name), *words, "sh", "-c", _RUN, *arguments),
+                (*network.inside(self.name), *args, "sh", "-c", _RUN, *arguments),
                 cwd=self.home.parent,
                 env=self.environment,
                 stdin=subprocess.DEVNULL,
@@ -105,7 +105,7 @@ class Host(Living):
 
     def agents(self) -> list[psutil.Process]:
         """Return the agents at work there; one that is stopped does nothing."""
-        return [one for one in self.processes() if _is_agent(one)]
+        return [process for process in self.processes() if _is_agent(process)]
 
 
 def descendants(pid: int) -> list[psutil.Process]:

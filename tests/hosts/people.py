@@ -125,8 +125,8 @@ class Card:
         run = self.run()
         assert run is not None
         with event_store.reading(self.site.engine) as db:
-            taken = [one.event for one in event_store.read(db, stream=f"run:{run.run_id}", limit=ALL)]
-        names = [event.host for event in taken if isinstance(event, WorkspaceTaken)]
+            events = [one.event for one in event_store.read(db, stream=f"run:{run.run_id}", limit=ALL)]
+        names = [event.host for event in events if isinstance(event, WorkspaceTaken)]
         return [name for at, name in enumerate(names) if at == 0 or names[at - 1] != name]
 
     def pulls(self) -> list[Json]:

@@ -83,7 +83,7 @@ class Sampler:
         if self._blind_since is not None:  # a renewal may have come just before the database fell silent
             until = max(filter(None, (until, self._blind_since + timedelta(seconds=LEASE_S))))
         if agents and (until is None or until < at) and time.monotonic() > self._spared.get(name, 0):
-            left = [one.pid for one in agents if lives(one)]  # it may have ended between the two looks
+            left = [agent.pid for agent in agents if lives(agent)]  # it may have ended between the two looks
             if left:
                 since = f"its lease was over at {until:%H:%M:%S.%f}" if until else "it has no lease"
                 self._fault(f"{at:%H:%M:%S.%f} an agent works on {name}, pids {left}: {since}")

@@ -32,8 +32,8 @@ REFUSALS, RETRY_S, UNDER_WAY_S = 3, 12, 3.0
 
 def off_by(seconds: float) -> dict[str, str]:
     """Return the variables with which programs see another time; what they count seconds by stays."""
-    words = ("faketime", "-f", f"{seconds:+.0f}s", "printenv", "LD_PRELOAD", "FAKETIME")
-    library, shift = subprocess.check_output(words, text=True, timeout=60).splitlines()
+    args = ("faketime", "-f", f"{seconds:+.0f}s", "printenv", "LD_PRELOAD", "FAKETIME")
+    library, shift = subprocess.check_output(args, text=True, timeout=60).splitlines()
     return {
         "LD_PRELOAD": library,
         "FAKETIME": shift,
@@ -111,20 +111,22 @@ def _check_claims(site: Site, seq: int, second: list[Card]) -> None:
     with event_store.reading(site.engine) as db:
         log = list(event_store.read(db, limit=ALL))
     theirs = {run.run_id for card in second if (run := card.run()) is not None}
-    claims = [one.event for one in log if isinstance(one.event, RunClaimed) and one.seq > seq]
+    claims = [
+        recorded.event for recorded in log if isinstance(recorded.event, RunClaimed) and recorded.seq > seq
+    ]
     assert claims[0].run_id in theirs, claims
     claimed = dict[str, datetime]()
-    for one in log:
-        if isinstance(one.event, RunClaimed):
-            claimed[one.stream] = one.at
-        if isinstance(one.event, RunRequeued) and one.event.why == "reclaimed":
-            assert (one.at - claimed[one.stream]).total_seconds() >= LEASE_S, f"stolen: {one}"
+    for recorded in log:
+        if isinstance(recorded.event, RunClaimed):
+            claimed[recorded.stream] = recorded.at
+        if isinstance(recorded.event, RunRequeued) and recorded.event.why == "reclaimed":
+            assert (recorded.at - claimed[recorded.stream]).total_seconds() >= LEASE_S, f"stolen: {recorded}"
     newest = log[0].at
-    for one in log:
-        assert abs((one.at - newest).total_seconds()) < OFF_S / 2 or one.at > newest, one
-        newest = max(newest, one.at)
+    for recorded in log:
+        assert abs((recorded.at - newest).total_seconds()) < OFF_S / 2 or recorded.at > newest, recorded
+        newest = max(newest, recorded.at)
     assert (newest - log[-1].at).total_seconds() < OFF_S / 2
-    worker = next(one for one in site.hosts[OFF].processes() if "bot.cli" in one.cmdline())
+    worker = next(process for process in site.hosts[OFF].processes() if "bot.cli" in process.cmdline())
     assert "FAKETIME" in worker.environ()
 
 
@@ -147,9 +149,9 @@ def _check_budget(site: Site) -> None:
     site.team.call("alice", "POST", "/_forge/faults", {"api": [fault]})
 
     def calls() -> list[tuple[float, int]]:
-        made = list(site.forge.gateway.calls)
+        calls = list(site.forge.gateway.calls)
         return [
-            (one.at_s, one.status) for one in made if one.at_s > begun and not one.path.startswith("/app")
+            (one.at_s, one.status) for one in calls if one.at_s > begun and not one.path.startswith("/app")
         ]
 
     refused = until(lambda: [at for at, status in calls() if status == 429], "GitHub refuses", STEP_S)[0]

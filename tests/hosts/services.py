@@ -128,14 +128,14 @@ def postgresql(root: Path) -> Service:
 def redis_server(root: Path) -> Service:
     """Return a Redis that keeps nothing, which is not running yet."""
     program = embedded_redis.server_command(root)[0]
-    words = ("--bind", network.REDIS, "--protected-mode", "no", "--save", "", "--appendonly", "no")
-    return Service("redis", (program, *words), root / "redis.log", _redis_answers)
+    args = ("--bind", network.REDIS, "--protected-mode", "no", "--save", "", "--appendonly", "no")
+    return Service("redis", (program, *args), root / "redis.log", _redis_answers)
 
 
 def store(root: Path) -> Service:
     """Return a store that keeps what it took, which is not running yet."""
-    words = (sys.executable, "-m", "tests.hosts.store", network.STORE, str(STORE_PORT), str(root / "store"))
-    return Service("store", words, root / "store.log", _store_answers)
+    args = (sys.executable, "-m", "tests.hosts.store", network.STORE, str(STORE_PORT), str(root / "store"))
+    return Service("store", args, root / "store.log", _store_answers)
 
 
 def _database_answers() -> bool:

@@ -97,12 +97,12 @@ def places(site: Site) -> list[str]:
 
 def _sum(site: Site, cards: list[Card], sampler: Sampler) -> str:
     with event_store.reading(site.engine) as db:
-        events = [one.event for one in event_store.read(db, limit=ALL)]
-    whys = Counter(one.why for one in events if isinstance(one, RunRequeued))
-    claims = sum(isinstance(one, RunClaimed) for one in events)
-    restored = [one for one in events if isinstance(one, WorkspaceRestored)]
+        events = [recorded.event for recorded in event_store.read(db, limit=ALL)]
+    whys = Counter(event.why for event in events if isinstance(event, RunRequeued))
+    claims = sum(isinstance(event, RunClaimed) for event in events)
+    restored = [event for event in events if isinstance(event, WorkspaceRestored)]
     return (
         f"{len(cards)} runs, {claims} claims, requeued {dict(whys)}, {len(restored)} restored elsewhere, "
-        f"{sum(bool(one.missing) for one in restored)} not whole; {len(events)} events, "
+        f"{sum(bool(event.missing) for event in restored)} not whole; {len(events)} events, "
         f"{sampler.samples} samples"
     )

@@ -63,8 +63,8 @@ def check_session(site: Site, card: Card, whys: set[str]) -> None:
     run = card.run()
     assert run is not None
     with event_store.reading(site.engine) as db:
-        events = [one.event for one in event_store.read(db, stream=f"run:{run.run_id}", limit=ALL)]
-    assert len({one.session_id for one in events if isinstance(one, SessionStarted)}) == 1
-    assert [one.missing for one in events if isinstance(one, WorkspaceRestored) and one.missing] == []
-    seen = {one.why for one in events if isinstance(one, RunRequeued)}
+        events = [recorded.event for recorded in event_store.read(db, stream=f"run:{run.run_id}", limit=ALL)]
+    assert len({event.session_id for event in events if isinstance(event, SessionStarted)}) == 1
+    assert [event.missing for event in events if isinstance(event, WorkspaceRestored) and event.missing] == []
+    seen = {event.why for event in events if isinstance(event, RunRequeued)}
     assert whys <= seen, seen

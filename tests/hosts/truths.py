@@ -52,10 +52,10 @@ def check_card(card: Card, questions: int = 1) -> None:
 def _planned(card: Card, run: RunRow) -> bool:
     """Tell whether the run made a plan; fails where none of the card's runs had one approved."""
     with event_store.reading(card.site.engine) as db:
-        events = [one.event for one in event_store.read(db, limit=ALL)]
-        mine = {row.run_id for row in runs.of_card(db, run.card_id)}
-    assert any(isinstance(one, PlanApproved) and one.run_id in mine for one in events), card.title
-    return any(isinstance(one, PlanProposed) and one.run_id == run.run_id for one in events)
+        events = [recorded.event for recorded in event_store.read(db, limit=ALL)]
+        run_ids = {row.run_id for row in runs.of_card(db, run.card_id)}
+    assert any(isinstance(event, PlanApproved) and event.run_id in run_ids for event in events), card.title
+    return any(isinstance(event, PlanProposed) and event.run_id == run.run_id for event in events)
 
 
 def check_ledger(site: Site) -> None:
@@ -87,12 +87,12 @@ def _committed(card: Card) -> Iterable[str]:
     run = card.run()
     assert run is not None
     with event_store.reading(card.site.engine) as db:
-        events = [one.event for one in event_store.read(db, stream=f"run:{run.run_id}", limit=ALL)]
+        events = [recorded.event for recorded in event_store.read(db, stream=f"run:{run.run_id}", limit=ALL)]
     return [one.summary for one in events if isinstance(one, ToolUsed) and one.tool == "commit" and one.ok]
 
 
 def _ours(site: Site, number: int) -> list[dict[str, Any]]:
-    return [one for one in site.team.comments(number) if one["user"]["login"] == BOT]
+    return [comment for comment in site.team.comments(number) if comment["user"]["login"] == BOT]
 
 
 def _call(site: Site, path: str) -> list[dict[str, Any]]:

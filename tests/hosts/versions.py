@@ -73,7 +73,7 @@ def upgrade(host: Host) -> None:
 
 def _told(card: Card, what: str) -> bool:
     """Tell whether people were told of it; this version cannot read the older one's views."""
-    return any(f"<!-- cardinal:{what}" in one["body"] for one in card.site.team.comments(card.number))
+    return any(f"<!-- cardinal:{what}" in comment["body"] for comment in card.site.team.comments(card.number))
 
 
 def _editions(site: Site) -> set[tuple[str, EditionState]]:
@@ -83,8 +83,8 @@ def _editions(site: Site) -> set[tuple[str, EditionState]]:
 
 def _is_ours(site: Site) -> bool:
     with event_store.reading(site.engine) as db:
-        there = live(every(db))
-    return there is not None and there.digest == mine().digest
+        edition = live(every(db))
+    return edition is not None and edition.digest == mine().digest
 
 
 def _refusals(site: Site) -> int:

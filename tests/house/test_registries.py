@@ -90,7 +90,7 @@ def test_no_two_themes_of_the_doctor_name_a_result_alike() -> None:
 
 
 def test_the_manifest_subscribes_to_every_event_that_has_an_intake() -> None:
-    events = manifest(list_subscribed()).filled(
+    events = manifest(list_subscribed()).form_fields(
         name="", owner="acme", webhook="", active=False, redirect_url=""
     )["default_events"]
     assert list(unsubscribed(parts("bot/ingest/events"), events)) == []

@@ -76,8 +76,8 @@ def run_queued(run_id: str = RUN, card_id: str = CARD, attempt: int = 1) -> RunQ
 
 def any_event(pick: Pick[Any], kind: type[Event] | None = None) -> Event:
     """Return an event of any kind, or of the one asked for, with what `pick` chooses in its fields."""
-    made: Event = _made(kind or pick(sorted(kinds().values(), key=lambda found: found.__name__)), pick)
-    return made
+    event: Event = _made(kind or pick(sorted(kinds().values(), key=lambda found: found.__name__)), pick)
+    return event
 
 
 def random_events(seed: int, count: int) -> list[Event]:

@@ -98,8 +98,8 @@ def _is_in_force(engine: Engine) -> bool:
 def new_cards(cardinal: Cardinal, titles: list[str]) -> list[tuple[str, int]]:
     """Put cards into Tasks, in turns of each repository, and return their issues once all are known."""
     made = []
-    for place, title in enumerate(titles):
-        repository = REPOSITORIES[place % len(REPOSITORIES)]
+    for position, title in enumerate(titles):
+        repository = REPOSITORIES[position % len(REPOSITORIES)]
         made.append((repository, cardinal.team.new_card("carol", title, "Do it.", "Tasks", repository)))
     wanted = set(made)
     until(lambda: wanted <= _known(cardinal.engine), "every card is known", every_s=0.2)
@@ -130,7 +130,7 @@ def events(engine: Engine, kind: type[Event] = Event, after: int = 0) -> list[An
         if not page:
             return found
         after = page[-1].seq
-        found += [one.event for one in page if isinstance(one.event, kind)]
+        found += [recorded.event for recorded in page if isinstance(recorded.event, kind)]
 
 
 class Sight:

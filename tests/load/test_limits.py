@@ -31,7 +31,7 @@ def test_a_run_that_parked_or_waits_for_approval_or_ended_is_held_no_more() -> N
         RunEnded(RunId("r1"), Ending.SUCCEEDED, "", "", ""),
     )
     for left in leaving:
-        told = [queued(1, "acme/shop"), queued(2, "acme/board"), RunClaimed(RunId("r1"), 1, "w"), left]
-        most = most_held([*told, RunClaimed(RunId("r2"), 1, "w")])
+        run_events = [queued(1, "acme/shop"), queued(2, "acme/board"), RunClaimed(RunId("r1"), 1, "w"), left]
+        most = most_held([*run_events, RunClaimed(RunId("r2"), 1, "w")])
         assert most.total == 1
         assert most.by_repository == {"acme/shop": 1, "acme/board": 1}

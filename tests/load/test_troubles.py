@@ -44,8 +44,8 @@ def door() -> Iterator[Path]:
 def cardinal(tmp_path: Path) -> Iterator[Cardinal]:
     need_engine()
     tmp_path.chmod(0o755)
-    with crowded(tmp_path) as made:
-        yield made
+    with crowded(tmp_path) as new_cardinal:
+        yield new_cardinal
 
 
 @contextmanager
@@ -77,8 +77,8 @@ def _resting(cardinal: Cardinal) -> list[Progressed]:
 def ended(cardinal: Cardinal, times: int = 1) -> RunEnded:
     """Return the ending with that number, waiting for it."""
     found = until(lambda: events(cardinal.engine, RunEnded)[times - 1 :], f"{times} endings", RUN_S, 0.2)
-    one: RunEnded = found[0]
-    return one
+    event: RunEnded = found[0]
+    return event
 
 
 @pytest.mark.soak(
@@ -129,10 +129,10 @@ def test_runs_end_with_a_named_reason_while_the_engine_is_away_and_can_be_retrie
             ended_s = round(time.monotonic() - away, 1)
             second = drag(cardinal, "Another card")
             at_its_start = ended(cardinal, 2)
-            for one in (while_at_work, at_its_start):
-                assert one.ending is Ending.FAILED
-                assert "does not answer" in one.detail
-                assert "then retry" in one.detail
+            for event in (while_at_work, at_its_start):
+                assert event.ending is Ending.FAILED
+                assert "does not answer" in event.detail
+                assert "then retry" in event.detail
             until(lambda: time.monotonic() - away > AWAY_S, "it was away for long", AWAY_S + 1, 0.2)
             door.unlink()
             relay = Relay(str(door), engine)

@@ -80,7 +80,7 @@ class ToldHub(Hub):
 
 def _told(card: CardRow, board: boards.BoardRow) -> dict[str, Any]:
     """Return what `query Card` says of a card of an open issue, on the board as it is known."""
-    options = [{"id": one.option_id, "name": one.name} for one in board.columns]
+    options = [{"id": column.option_id, "name": column.name} for column in board.columns]
     option = next((one["id"] for one in options if one["name"] == card.column), "")
     content = {
         "id": card.content_id,
@@ -165,15 +165,15 @@ class Cardinal:
 
     def run(self) -> RunRow:
         with event_store.reading(self.services.engine) as db:
-            found = runs.get(db, RUN)
-        assert found is not None
-        return found
+            run = runs.get(db, RUN)
+        assert run is not None
+        return run
 
     def card(self) -> CardRow:
         with event_store.reading(self.services.engine) as db:
-            found = cards.get(db, CARD)
-        assert found is not None
-        return found
+            card = cards.get(db, CARD)
+        assert card is not None
+        return card
 
     # --- what the processes do -------------------------------------------------------------------------
 

@@ -35,8 +35,8 @@ def _let_the_app_write(side: Side) -> None:
 @pytest.fixture(params=["forge", "emulate"])
 def side(request: pytest.FixtureRequest) -> Side:
     """Return each side in turn: what a test says of it must hold for both."""
-    found: Side = request.getfixturevalue("peer" if request.param == "emulate" else "forge")
-    return found
+    found_side: Side = request.getfixturevalue("peer" if request.param == "emulate" else "forge")
+    return found_side
 
 
 @pytest.fixture
@@ -54,5 +54,5 @@ def hub(side: Side, tmp_path: Path) -> Hub:
 @pytest.fixture
 def cardinal(side: Side, tmp_path: Path) -> Iterator[Cardinal]:
     """Return a Cardinal that knows one card in progress, and gets what the side's webhook sends."""
-    with open_beside(side, tmp_path) as found:
-        yield found
+    with open_beside(side, tmp_path) as found_cardinal:
+        yield found_cardinal

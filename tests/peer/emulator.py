@@ -114,9 +114,11 @@ def _seed(key: str, webhook: str) -> dict[str, Any]:
         app(NEWCOMER_ID, NEWCOMER, events=[]),
     ]
     return {
-        "tokens": {TOKEN + one: {"login": one, "scopes": ["repo", "user", "admin:org"]} for one in people},
+        "tokens": {
+            TOKEN + person: {"login": person, "scopes": ["repo", "user", "admin:org"]} for person in people
+        },
         "github": {
-            "users": [{"login": one} for one in people],
+            "users": [{"login": person} for person in people],
             "orgs": [{"login": ORG, "members": [{"login": ADMIN, "role": "admin"}]}],
             "apps": apps,
         },

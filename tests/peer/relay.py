@@ -54,8 +54,8 @@ class Relay:
     def of(self, repository: str, event: str, action: str | None = None) -> list[Delivery]:
         """Return the deliveries of one event in a repository so far."""
         with self._arrived:
-            mine = [one for one in self.got if one.event == event and one.is_about(repository)]
-        return [one for one in mine if action is None or one.payload.get("action") == action]
+            deliveries = [one for one in self.got if one.event == event and one.is_about(repository)]
+        return [one for one in deliveries if action is None or one.payload.get("action") == action]
 
     def wait(self, repository: str, event: str, action: str | None = None, count: int = 1) -> list[Delivery]:
         """Return the deliveries of one event, once there are `count` of them."""

@@ -322,7 +322,7 @@ def synchronised(side: Side) -> list[str]:
     path = f"/repos/{repository}/pulls/{number}"
     side.person(WRITER, "PATCH", path, {"state": "closed"})
     side.relay.wait(repository, "pull_request", "closed")
-    heard = [str(one.payload["action"]) for one in side.relay.of(repository, "pull_request")]
+    heard = [str(delivery.payload["action"]) for delivery in side.relay.of(repository, "pull_request")]
     return [one for one in heard if one not in ("opened", "closed")]
 
 

@@ -25,13 +25,13 @@ def read(delivery: Delivery, bot_id: int) -> tuple[Any, ...]:
 def test_the_signature_is_that_of_the_raw_body(side: Side, repository: str) -> None:
     number = side.issue(repository, "Gr\u00fc\u00dfe \u2014 \U0001f426")
     side.say(repository, number, "umlauts: \u00e4\u00f6\u00fc, and a line\nmore")
-    for one in (
+    for delivery in (
         *side.relay.wait(repository, "issues", "opened"),
         *side.relay.wait(repository, "issue_comment", "created"),
     ):
-        digest = hmac.new(SECRET.encode(), one.raw, hashlib.sha256).hexdigest()
-        assert one.headers["x-hub-signature-256"] == f"sha256={digest}"
-        assert one.headers["content-type"] == "application/json"
+        digest = hmac.new(SECRET.encode(), delivery.raw, hashlib.sha256).hexdigest()
+        assert delivery.headers["x-hub-signature-256"] == f"sha256={digest}"
+        assert delivery.headers["content-type"] == "application/json"
 
 
 def test_a_delivery_says_who_where_and_through_which_installation(side: Side, repository: str) -> None:

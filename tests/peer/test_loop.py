@@ -25,9 +25,9 @@ def test_approve_starts_the_work_and_is_answered(cardinal: Cardinal) -> None:
     plan(cardinal)
     comment = cardinal.side.say(cardinal.repository, cardinal.number, "/cardinal approve", WRITER)
     cardinal.ingest()
-    (given,) = cardinal.events(CommandGiven)
-    assert (given.command, given.by, given.role, given.comment_id) == ("approve", WRITER, "write", comment)
-    assert [one.by for one in cardinal.events(PlanApproved)] == [WRITER]
+    (event,) = cardinal.events(CommandGiven)
+    assert (event.command, event.by, event.role, event.comment_id) == ("approve", WRITER, "write", comment)
+    assert [plan_approved.by for plan_approved in cardinal.events(PlanApproved)] == [WRITER]
     assert (cardinal.run().state, cardinal.run().plan_approved) == (RunState.QUEUED, True)
     cardinal.answer()
     posted = [body for body in cardinal.comments() if "Fix the sum" in body]
@@ -57,7 +57,7 @@ def test_plain_words_are_kept_with_whether_they_can_be_trusted(cardinal: Cardina
     for who in (WRITER, STRANGER):
         cardinal.side.say(cardinal.repository, cardinal.number, f"I am {who}.", who)
     cardinal.ingest(2)
-    assert {(one.author, one.trusted) for one in cardinal.events(PersonSaid)} == {
+    assert {(event.author, event.trusted) for event in cardinal.events(PersonSaid)} == {
         (WRITER, True),
         (STRANGER, False),
     }
@@ -68,19 +68,21 @@ def test_comments_in_quick_succession_all_arrive(cardinal: Cardinal) -> None:
     for text in texts:
         cardinal.side.say(cardinal.repository, cardinal.number, text)
     cardinal.ingest(20)
-    assert {one.text for one in cardinal.events(PersonSaid)} == texts
+    assert {event.text for event in cardinal.events(PersonSaid)} == texts
 
 
 def test_a_delivery_that_was_changed_on_its_way_is_refused(cardinal: Cardinal) -> None:
     cardinal.side.say(cardinal.repository, cardinal.number, "hello")
-    sent = cardinal.side.relay.wait(cardinal.repository, "issue_comment")[0]
-    assert sent.answered == 202
+    delivery = cardinal.side.relay.wait(cardinal.repository, "issue_comment")[0]
+    assert delivery.answered == 202
     cardinal.ingest()
     assert cardinal.waiting() == 0
     url = cardinal.side.relay.target
     assert url.endswith(WEBHOOK_PATH)
-    headers = {name: value for name, value in sent.headers.items() if name.startswith(("x-", "content-type"))}
-    changed = requests.post(url, data=sent.raw.replace(b"hello", b"jello"), headers=headers, timeout=60)
+    headers = {
+        name: value for name, value in delivery.headers.items() if name.startswith(("x-", "content-type"))
+    }
+    changed = requests.post(url, data=delivery.raw.replace(b"hello", b"jello"), headers=headers, timeout=60)
     assert changed.status_code == 401
     assert cardinal.waiting() == 0
 
@@ -89,8 +91,10 @@ def test_a_delivery_that_comes_again_changes_nothing(cardinal: Cardinal) -> None
     plan(cardinal)
     cardinal.side.say(cardinal.repository, cardinal.number, "/cardinal approve", WRITER)
     cardinal.ingest()
-    sent = cardinal.side.relay.wait(cardinal.repository, "issue_comment", "created", 3)[-1]
-    answered = cardinal.side.relay.take(sent.headers, sent.raw)  # under another name: GitHub would not
+    delivery = cardinal.side.relay.wait(cardinal.repository, "issue_comment", "created", 3)[-1]
+    answered = cardinal.side.relay.take(
+        delivery.headers, delivery.raw
+    )  # under another name: GitHub would not
     assert answered == 202
     cardinal.ingest()
     assert len(cardinal.events(PlanApproved)) == 1

@@ -60,9 +60,9 @@ def test_cardinal_finds_the_open_pull_request_of_a_branch(hub: Hub, side: Side, 
     assert pulls.find_open(hub, repository, BRANCH) is None
     first = opened(hub, side, repository)
     opened(hub, side, repository, "cardinal/2-other")
-    found = pulls.find_open(hub, repository, BRANCH)
-    assert found is not None
-    assert found.number == first.number
+    pull = pulls.find_open(hub, repository, BRANCH)
+    assert pull is not None
+    assert pull.number == first.number
     pulls.edit(hub, repository, first.number, state="closed")
     assert pulls.find_open(hub, repository, BRANCH) is None
     assert pulls.read(hub, repository, first.number).state == "closed"
@@ -85,8 +85,8 @@ def test_cardinal_merges_what_it_looked_at(hub: Hub, side: Side, repository: str
     head = pulls.read(hub, repository, number).head
     words = {"commit_title": f"Totals (#{number})", "commit_message": "Closes #1"}
     commit = pulls.merge(hub, repository, number, method="squash", head=head, words=words)
-    now = pulls.read(hub, repository, number)
-    assert (now.state, now.merge_commit) == ("merged", commit)
+    pull = pulls.read(hub, repository, number)
+    assert (pull.state, pull.merge_commit) == ("merged", commit)
     assert side.head(repository) == commit
     merged = hub.rest("GET", f"/repos/{repository}/commits/{commit}").body
     assert merged["commit"]["message"] == f"Totals (#{number})\n\nCloses #1"
@@ -155,8 +155,11 @@ def test_cardinal_reads_the_threads_of_one_review(hub: Hub, side: Side, reposito
     made = review(side, repository, pull.number, "REQUEST_CHANGES", "See below.", comments=said)
     review(side, repository, pull.number, "COMMENT", "Another.", comments=[{**said[0], "body": "Not this."}])
     threads = reviews.threads_of_review(hub, repository, pull.number, made["id"])
-    assert [(one.path, one.text) for one in threads] == [("new.txt", "Why one?"), ("new.txt", "Why three?")]
-    assert all(one.thread_id.isdigit() for one in threads)
+    assert [(thread.path, thread.text) for thread in threads] == [
+        ("new.txt", "Why one?"),
+        ("new.txt", "Why three?"),
+    ]
+    assert all(thread.thread_id.isdigit() for thread in threads)
 
 
 def test_a_comment_on_a_line_is_made_edited_and_deleted(hub: Hub, side: Side, repository: str) -> None:

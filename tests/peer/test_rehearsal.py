@@ -37,7 +37,7 @@ def test_a_rehearsal_tells_where_each_side_differs_from_what_github_documents(
     require_free(hub, repository, yes=False)
     report = rehearse(RehearsalStage(hub, config.board, repository, patience_s=0.2), lambda _: None)
     assert set(report.otherwise) == OTHERWISE[side.name], report.findings
-    holds = [it.name for it in report.findings if it.verdict is BeliefVerdict.HOLDS]
+    holds = [comparison.name for comparison in report.findings if comparison.verdict is BeliefVerdict.HOLDS]
     assert len(holds) == (42 if side.name == "forge" else 12), report.findings
     open_issues = side.person("alice", "GET", f"/repos/{repository}/issues")
     assert open_issues == []

@@ -20,11 +20,11 @@ def comments(hub: Hub, repository: str, number: int, **params: Any) -> list[Any]
 
 def test_an_issue_is_opened_read_edited_and_closed(hub: Hub, side: Side, repository: str) -> None:
     asked = {"title": "Totals", "body": "Add up.", "labels": ["bug"]}
-    made = hub.rest("POST", f"/repos/{repository}/issues", body=asked)
-    number = made.body["number"]
-    assert (made.status, made.body["state"], made.body["user"]["login"]) == (201, "open", BOT)
-    assert isinstance(made.body["id"], int)
-    assert made.body["node_id"]
+    answer = hub.rest("POST", f"/repos/{repository}/issues", body=asked)
+    number = answer.body["number"]
+    assert (answer.status, answer.body["state"], answer.body["user"]["login"]) == (201, "open", BOT)
+    assert isinstance(answer.body["id"], int)
+    assert answer.body["node_id"]
     path = f"/repos/{repository}/issues/{number}"
     hub.rest("PATCH", path, body={"title": "Sums", "body": "Add them up."})
     found = hub.rest("GET", path).body
@@ -60,9 +60,9 @@ def test_issues_are_numbered_from_one_and_listed_newest_first(hub: Hub, side: Si
 
 def test_a_comment_is_made_read_edited_and_deleted(hub: Hub, side: Side, repository: str) -> None:
     number = side.issue(repository)
-    made = hub.rest("POST", f"/repos/{repository}/issues/{number}/comments", body={"body": "first"})
-    assert made.status == 201
-    path = f"/repos/{repository}/issues/comments/{made.body['id']}"
+    answer = hub.rest("POST", f"/repos/{repository}/issues/{number}/comments", body={"body": "first"})
+    assert answer.status == 201
+    path = f"/repos/{repository}/issues/comments/{answer.body['id']}"
     assert hub.rest("GET", path).body["body"] == "first"
     assert (
         hub.rest("PATCH", path, body={"body": "second <!-- hidden -->"}).body["body"]
@@ -114,8 +114,8 @@ def next_second(made: dict[str, Any]) -> str:
 
 def test_labels_are_made_put_on_and_taken_off(hub: Hub, side: Side, repository: str) -> None:
     number, root = side.issue(repository), f"/repos/{repository}"
-    made = hub.rest("POST", f"{root}/labels", body={"name": "area:api", "color": "c5def5"})
-    assert (made.status, made.body["name"], made.body["color"]) == (201, "area:api", "c5def5")
+    answer = hub.rest("POST", f"{root}/labels", body={"name": "area:api", "color": "c5def5"})
+    assert (answer.status, answer.body["name"], answer.body["color"]) == (201, "area:api", "c5def5")
     with pytest.raises(RefusedError) as refused:
         hub.rest("POST", f"{root}/labels", body={"name": "area:api", "color": "c5def5"})
     assert refused.value.status == 422

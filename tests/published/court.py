@@ -60,11 +60,11 @@ class Court:
             faults, self._faults = list(self._faults), {}
             return faults
 
-    def exchanged(self, exchange: Exchange) -> None:
+    def note_exchange(self, exchange: Exchange) -> None:
         """Judge a request and its answer."""
         self._judge(f"{exchange.method} {exchange.path} ({exchange.status})", self.exchange_faults(exchange))
 
-    def announced(self, headers: Mapping[str, str], body: bytes) -> None:
+    def note_delivery(self, headers: Mapping[str, str], body: bytes) -> None:
         """Judge a delivery."""
         name = f"webhook {headers.get('X-GitHub-Event')}.{json.loads(body).get('action')}"
         self._judge(name, self.webhooks.faults(headers, body) if self.sits else iter(()))

@@ -19,10 +19,10 @@ class Kept:
     def prepare(self) -> None:
         pass
 
-    def exchanged(self, exchange: Exchange) -> None:
+    def note_exchange(self, exchange: Exchange) -> None:
         self.exchanges.append(exchange)
 
-    def announced(self, headers: Mapping[str, str], body: bytes) -> None:
+    def note_delivery(self, headers: Mapping[str, str], body: bytes) -> None:
         self.deliveries.append((dict(headers), body))
 
     def exchange(self, method: str, end: str) -> Exchange:

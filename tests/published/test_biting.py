@@ -277,8 +277,8 @@ def test_the_judge_of_all_tests_is_told_of_faults_and_of_what_cardinal_asked(
     assert isinstance(Forge.judge, Court)
     mine = Court()
     wrong = with_answer(said.exchange("POST", "/comments"), lambda made: made.pop("id"))
-    mine.exchanged(wrong)
-    mine.exchanged(wrong)
+    mine.note_exchange(wrong)
+    mine.note_exchange(wrong)
     (fault,) = mine.take()
     assert fault.startswith("POST /repos/acme/shop/issues/1/comments (201): answer: ")
     assert mine.take() == []

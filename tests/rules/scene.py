@@ -71,7 +71,7 @@ def a_check(*, alive: bool = False, at: datetime = NOW, **changes: Any) -> RunRo
 
 
 def findings(*titles: str) -> FindingsReported:
-    return FindingsReported(R1, "", "", (), tuple(FollowUp(it, "Body", "why") for it in titles), ())
+    return FindingsReported(R1, "", "", (), tuple(FollowUp(title, "Body", "why") for title in titles), ())
 
 
 def a_plan(**changes: Any) -> PlanRow:
@@ -97,14 +97,14 @@ def card(
     mover: Mover = ALICE,
     **changes: Any,
 ) -> Snapshot:
-    seen = Snapshot(
+    snapshot = Snapshot(
         card_id=CARD, board_id=BOARD, content_id="I_1", repository="acme/shop", number=12, title="Add login",
         body="As a user", author="alice", labels=(), column=column, rank=0, state=state, reason=Reason.OTHER,
         archived=False, run_id=None, pull_repository=None, pull_number=None, verdict="none",
         created_at=NOW, moved_at=NOW, state_at=NOW, run=None, pull=None, pending_threads=0, stops=(),
         **moved_by(mover),
     )  # fmt: skip
-    return replace(seen, **changes)
+    return replace(snapshot, **changes)
 
 
 def moved_by(mover: Mover) -> dict[str, Any]:
@@ -164,17 +164,17 @@ def asks(snapshot: Snapshot, event: Any, *, by: Policy = POLICY) -> tuple[Intent
     return checked(by, snapshot, decide(by, snapshot, event, NOW)).intents
 
 
-def checked(by: Policy, snapshot: Snapshot, decided: Decision) -> Decision:
+def checked(by: Policy, snapshot: Snapshot, decision: Decision) -> Decision:
     """Apply the card's steps as the ledger would; IllegalStepError when one is not legal."""
     column, state = by.archetype(snapshot.column), snapshot.state
-    for intent in decided.intents:
+    for intent in decision.intents:
         assert isinstance(intent, Intent | RuleEvent), intent
         if isinstance(intent, ChangeCardState):
             legal = legal_states(column, intent.after, live=snapshot.live_run is not None)
             check_card_step(legal, state, intent.after, moved=state not in legal)
             assert intent.after is not state
             state = intent.after
-    return decided
+    return decision
 
 
 def kinds(intents: tuple[Intent | RuleEvent, ...]) -> list[str]:

@@ -60,9 +60,9 @@ def test_a_second_rule_about_the_same_events_is_refused_with_both_files() -> Non
 @given(events, snapshots, st.sampled_from([POLICY, BOLD, MILD]))
 def test_no_event_on_any_card_asks_for_an_illegal_step(event: Event, snapshot: Snapshot, by: Policy) -> None:
     snapshot = scene.as_read(snapshot, event)
-    decided = scene.checked(by, snapshot, decide(by, snapshot, event, NOW))
-    assert len(set(decided.intents)) == len(decided.intents)
-    assert decide(by, snapshot, event, NOW) == decided
+    decision = scene.checked(by, snapshot, decide(by, snapshot, event, NOW))
+    assert len(set(decision.intents)) == len(decision.intents)
+    assert decide(by, snapshot, event, NOW) == decision
 
 
 @many
@@ -79,12 +79,12 @@ def test_every_card_can_be_explained_in_one_harmless_line(snapshot: Snapshot, by
 def test_the_way_between_two_states_has_legal_steps_only(archetype: str) -> None:
     legal = ARCHETYPES.load(archetype).STATES
     for before, after in product(CardState, CardState):
-        way, state = legal_way(legal, before, after), before
-        for step in way:
+        card_states, state = legal_way(legal, before, after), before
+        for step in card_states:
             check_card_step(legal, state, step, moved=state not in legal)
             state = step
         assert state in (after, before), (before, after)
-        assert len(way) <= 2, (before, after)
+        assert len(card_states) <= 2, (before, after)
 
 
 def test_a_state_that_the_column_does_not_know_is_never_asked_for() -> None:

@@ -27,5 +27,5 @@ def test_a_part_that_was_not_read_cannot_be_used(use: Callable[[Any], object]) -
 
 
 def test_each_part_that_is_not_always_read_is_read_for_some_event() -> None:
-    parts = {it.name for it in fields(Snapshot) if isinstance(it.default, Unread)}
+    parts = {field.name for field in fields(Snapshot) if isinstance(field.default, Unread)}
     assert parts == {part for rule in all_rules().values() for part in rule.reads} == set(NOTHING)

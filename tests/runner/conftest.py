@@ -16,15 +16,15 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
     Its mirror has the repository already.
     """
     root = tmp_path_factory.mktemp("template")
-    made = make_world(root, files={"README.md": "A shop.\n"})
-    Mirror(made.places.mirrors, REPOSITORY, made.remote, lambda: None).fetch("main")
-    made.engine.dispose()
+    new_world = make_world(root, files={"README.md": "A shop.\n"})
+    Mirror(new_world.places.mirrors, REPOSITORY, new_world.remote, lambda: None).fetch("main")
+    new_world.engine.dispose()
     return root
 
 
 @pytest.fixture
 def world(tmp_path: Path, template: Path) -> Iterator[World]:
     """Return a world whose repository holds a README."""
-    made = copy_world(template, tmp_path)
-    yield made
-    made.engine.dispose()
+    new_world = copy_world(template, tmp_path)
+    yield new_world
+    new_world.engine.dispose()

@@ -279,8 +279,8 @@ class World:
         return found[-1]
 
     def ended(self, run_id: str = RUN) -> RunEnded:
-        found: RunEnded = self.only("RunEnded", run_id)
-        return found
+        event: RunEnded = self.only("RunEnded", run_id)
+        return event
 
     def spec(self, **changes: Any) -> RunSpec:
         """Return a specification of a run of the scenario `test`, queued in the ledger."""
@@ -288,7 +288,7 @@ class World:
             run_id=RUN, card_id=CARD, attempt=1, kind="first", generation=0, repository=REPOSITORY, number=12,
             title="Say hello", branch=BRANCH, base_branch="main", agent="scripted", model="test",
             session_id="", plan_required=False, instructions="", briefing=Briefing("# Say hello\n"),
-            limits=LIMITS, places=self.places, authorship=Authorship(COMMITTER), validation=checks(),
+            limits=LIMITS, paths=self.places, authorship=Authorship(COMMITTER), validation=checks(),
         )  # fmt: skip
         spec = dataclasses.replace(spec, **changes)
         self.queue(spec)

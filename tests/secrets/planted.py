@@ -88,7 +88,7 @@ def _unpacked(name: str, raw: bytes) -> Iterator[tuple[str, bytes]]:
 
 
 def _objects(repository: Path) -> bytes:
-    words = (
+    args = (
         "git",
         "-c",
         "safe.directory=*",
@@ -98,4 +98,4 @@ def _objects(repository: Path) -> bytes:
         "--batch",
     )
     environment = {**GIT_ENVIRONMENT, "GIT_CONFIG_GLOBAL": "/dev/null"}
-    return subprocess.run(words, env=environment, capture_output=True, timeout=60, check=False).stdout
+    return subprocess.run(args, env=environment, capture_output=True, timeout=60, check=False).stdout

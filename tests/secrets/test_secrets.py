@@ -48,12 +48,14 @@ def cardinal(agent: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ite
     tmp_path.chmod(0o755)
     monkeypatch.setenv("CARDINAL_CANARY", CANARY)
     monkeypatch.setenv("ANTHROPIC_API_KEY", CANARY)
-    with opened(tmp_path) as made:
-        made.set_policy(with_column(agent=agent, model="default"))
+    with opened(tmp_path) as new_cardinal:
+        new_cardinal.set_policy(with_column(agent=agent, model="default"))
         rules: dict[str, bytes | None] = {".github/cardinal.yml": yaml.safe_dump(RULES).encode()}
-        made.forge.store.repos.write_files(made.repo, "main", rules, "Rules", actor=made.person("alice"))
-        yield made
-        remove_images(made.services.config.home / "workspaces")
+        new_cardinal.forge.store.repos.write_files(
+            new_cardinal.repo, "main", rules, "Rules", actor=new_cardinal.person("alice")
+        )
+        yield new_cardinal
+        remove_images(new_cardinal.services.config.home / "workspaces")
 
 
 def test_a_whole_run_leaves_no_secret_anywhere(cardinal: Cardinal, tmp_path: Path) -> None:
@@ -70,7 +72,7 @@ def test_a_whole_run_leaves_no_secret_anywhere(cardinal: Cardinal, tmp_path: Pat
         cardinal.catch_up(work=True)
         run = cardinal.run_of(item)
         assert run.ending == "succeeded", run
-        heard = [("model", str(one.body).encode()) for one in model.requests]
+        heard = [("model", str(model_request.body).encode()) for model_request in model.requests]
     assert first == {}
     home = cardinal.services.config.home
     everywhere = [
@@ -144,11 +146,11 @@ def ledger(cardinal: Cardinal) -> Iterator[tuple[str, bytes]]:
 def published(cardinal: Cardinal, item: Item) -> Iterator[tuple[str, bytes]]:
     """Yield what people see on GitHub: comments, pull request, checks, fields of the board, commits."""
     pull = cardinal.pull_of(item)
-    yield "issue", "\n".join(one.body for one in issue_of(item).comments).encode()
+    yield "issue", "\n".join(comment.body for comment in issue_of(item).comments).encode()
     yield (
         "pull request",
-        "\n".join([pull.issue.body or "", *(one.body for one in pull.issue.comments)]).encode(),
+        "\n".join([pull.issue.body or "", *(comment.body for comment in pull.issue.comments)]).encode(),
     )
     yield "face", repr(cardinal.face(item)).encode()
     runs = cardinal.forge.store.checks.on_commit(cardinal.repo, pull.head_sha)
-    yield "checks", repr([one.output for one in runs]).encode()
+    yield "checks", repr([check_run.output for check_run in runs]).encode()

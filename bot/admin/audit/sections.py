@@ -92,30 +92,30 @@ def event_fields(event: Any, *without: str) -> Row:
     return {name: value for name, value in asdict(event).items() if name not in ("run_id", *without)}
 
 
-def row(it: AuditEvent, *without: str) -> Row:
+def row(record: AuditEvent, *without: str) -> Row:
     """Return an event as a row: its number and time in the log, and its fields."""
-    return {"seq": it.seq, "at": it.at, **event_fields(it.event, *without)}
+    return {"seq": record.seq, "at": record.at, **event_fields(record.event, *without)}
 
 
-def fill_section(summary: Summary, it: AuditEvent) -> None:
+def fill_section(summary: Summary, record: AuditEvent) -> None:
     """Fill the summary by the event: with the filler of its kind, else as a row of the section it names."""
-    kind = type(it.event)
+    kind = type(record.event)
     if kind in FILLERS:
-        FILLERS[kind](summary, it)
+        FILLERS[kind](summary, record)
     elif kind.section in FACTS:
-        summary[kind.section] = event_fields(it.event)
+        summary[kind.section] = event_fields(record.event)
     elif kind.section:
         what = {"what": kind.__name__} if kind.section in NAMED else {}
-        summary[kind.section].append({**what, **row(it, *kind.section_omits)})
+        summary[kind.section].append({**what, **row(record, *kind.section_omits)})
 
 
 @_takes(run.RunQueued, run.SessionStarted)
-def request(summary: Summary, it: AuditEvent) -> None:
+def request(summary: Summary, record: AuditEvent) -> None:
     """Fill `asked`, `repository` and `agent` from the request and the agent's sessions."""
-    match it.event:
+    match record.event:
         case run.RunQueued() as event:
             about = event_fields(event, "card_id", "repository", "branch", "agent", "settings", "session_id")
-            summary["asked"] = {"at": it.at, **about}
+            summary["asked"] = {"at": record.at, **about}
             summary["repository"] |= {"name": event.repository, "branch": event.branch}
             summary["agent"] = {"name": event.agent or "none: it only checks", "version": "", "sessions": []}
         case run.SessionStarted() as event:
@@ -124,11 +124,11 @@ def request(summary: Summary, it: AuditEvent) -> None:
 
 
 @_takes(policy.PolicyLoaded, board.CardSeen, placement.RepositoryResolved)
-def card(summary: Summary, it: AuditEvent) -> None:
+def card(summary: Summary, record: AuditEvent) -> None:
     """Fill `policy`, and `card` and `repository` as they were when the run was asked for."""
-    match it.event:
+    match record.event:
         case policy.PolicyLoaded() as event:
-            summary["policy"] = {"digest": event.digest, "commit": event.commit, "seq": it.seq}
+            summary["policy"] = {"digest": event.digest, "commit": event.commit, "seq": record.seq}
         case board.CardSeen() as event if not summary["asked"]:
             issue = {"repository": event.repository, "number": event.number, "title": event.title}
             summary["card"] = {"id": event.card_id, **issue, "author": event.author}
@@ -138,9 +138,9 @@ def card(summary: Summary, it: AuditEvent) -> None:
 
 
 @_takes(run.ToolUsed, run.UsageMetered, budget.BudgetReserved)
-def spending(summary: Summary, it: AuditEvent) -> None:
+def spending(summary: Summary, record: AuditEvent) -> None:
     """Fill `tools` with counts and `cost` with sums."""
-    match it.event:
+    match record.event:
         case run.ToolUsed(tool=tool):
             summary["tools"][tool] = summary["tools"].get(tool, 0) + 1
         case run.UsageMetered() as event:
@@ -151,46 +151,46 @@ def spending(summary: Summary, it: AuditEvent) -> None:
 
 
 @_takes(instruction.SkillsChosen, instruction.InstructionsStacked)
-def instructions(summary: Summary, it: AuditEvent) -> None:
+def instructions(summary: Summary, record: AuditEvent) -> None:
     """Fill `skills` and `instructions`; the texts of layers stay in their event."""
-    match it.event:
+    match record.event:
         case instruction.SkillsChosen(considered=considered):
-            summary["skills"] = [{"seq": it.seq, **asdict(skill)} for skill in considered]
+            summary["skills"] = [{"seq": record.seq, **asdict(skill)} for skill in considered]
         case instruction.InstructionsStacked() as event:
             layers = [event_fields(layer, "text") for layer in event.layers]
-            summary["instructions"] = {"seq": it.seq, "digest": event.digest, "layers": layers}
+            summary["instructions"] = {"seq": record.seq, "digest": event.digest, "layers": layers}
 
 
 @_takes(run.PlanProposed, run.PlanRebound, run.PlanApproved, run.PlanRedirected)
-def plans(summary: Summary, it: AuditEvent) -> None:
+def plans(summary: Summary, record: AuditEvent) -> None:
     """Fill `plans`: each revision with the decision about it."""
     change: Row = {}
-    match it.event:
+    match record.event:
         case run.PlanProposed():
-            summary["plans"].append({**row(it), "state": "proposed", "by": "", "bound": ""})
+            summary["plans"].append({**row(record), "state": "proposed", "by": "", "bound": ""})
         case run.PlanRebound() as event:
             change = {"base": event.base, "policy": event.policy}
         case run.PlanApproved() as event:
-            change = {"state": "approved", "by": event.by, "bound": event.bound, "decided_at": it.at}
+            change = {"state": "approved", "by": event.by, "bound": event.bound, "decided_at": record.at}
         case run.PlanRedirected(by=by):
-            change = {"state": "redirected", "by": by, "decided_at": it.at}
+            change = {"state": "redirected", "by": by, "decided_at": record.at}
     for plan in summary["plans"]:
-        if plan["revision"] == getattr(it.event, "revision", None):
+        if plan["revision"] == getattr(record.event, "revision", None):
             plan |= change
 
 
 @_takes(run.QuestionAsked, run.QuestionAnswered)
-def questions(summary: Summary, it: AuditEvent) -> None:
+def questions(summary: Summary, record: AuditEvent) -> None:
     """Fill `questions` with their answers, and `leave` with permissions that answers gave."""
-    match it.event:
+    match record.event:
         case run.QuestionAsked() as event:
-            question = {"asked_at": it.at, **event_fields(event), "answer": "", "by": "", "at": ""}
+            question = {"asked_at": record.at, **event_fields(event), "answer": "", "by": "", "at": ""}
             summary["questions"].append(question)
         case run.QuestionAnswered() as event:
             for question in summary["questions"]:
                 if question["question_id"] == event.question_id and not question["at"]:
-                    question |= {"answer": event.text, "by": event.by, "at": it.at}
-                    _leave_of_answer(summary, it.at, question, event)
+                    question |= {"answer": event.text, "by": event.by, "at": record.at}
+                    _leave_of_answer(summary, record.at, question, event)
 
 
 def _leave_of_answer(summary: Summary, at: str, question: Row, event: run.QuestionAnswered) -> None:
@@ -206,9 +206,9 @@ def _leave_of_answer(summary: Summary, at: str, question: Row, event: run.Questi
 
 
 @_takes(instruction.SkillsPinned, instruction.AgentPinned, agent.ToolAllowed, agent.CardToolAllowed)
-def permissions(summary: Summary, it: AuditEvent) -> None:
+def permissions(summary: Summary, record: AuditEvent) -> None:
     """Fill `leave` with permissions that people gave beforehand."""
-    match it.event:
+    match record.event:
         case instruction.SkillsPinned() as event:
             what, purpose = f"/cardinal skills {' '.join(event.names) or 'none'}", "the card's next runs"
         case instruction.AgentPinned() as event:
@@ -217,25 +217,25 @@ def permissions(summary: Summary, it: AuditEvent) -> None:
             what, purpose = event.pattern, "agents of the card, unasked"
         case _:
             return
-    summary["leave"].append({"at": it.at, "by": event.by, "what": what, "for": purpose})
+    summary["leave"].append({"at": record.at, "by": event.by, "what": what, "for": purpose})
 
 
 @_takes(run.RunSteered, run.RunStopAsked, budget.BudgetRaised, conversation.CommandGiven)
-def commands(summary: Summary, it: AuditEvent) -> None:
+def commands(summary: Summary, record: AuditEvent) -> None:
     """Fill `commands` with people's commands and words to the run."""
-    match it.event:
+    match record.event:
         case conversation.CommandGiven() as event:
             what = f"/cardinal {event.command} {event.argument}".rstrip()
             said = {"what": what, "by": event.by, "role": event.role, "door": door_of(event.source)}
         case event:
             said = {"what": type(event).__name__, **event_fields(event, "comment_id")}
-    summary["commands"].append({"at": it.at, **said})
+    summary["commands"].append({"at": record.at, **said})
 
 
 @_takes(board.CardMoved, board.CardArrived, board.MoverFound, board.CardArchived, board.CardRestored)
-def moves(summary: Summary, it: AuditEvent) -> None:
+def moves(summary: Summary, record: AuditEvent) -> None:
     """Fill `commands` with moves of the card; `by` is empty while the mover is not known."""
-    event: Any = it.event
+    event: Any = record.event
     match event:
         case board.CardArchived():
             what = "take the card off the board"
@@ -246,26 +246,28 @@ def moves(summary: Summary, it: AuditEvent) -> None:
         case _:
             what = f"move to {event.after or 'no column'}"
     door = "cardinal" if getattr(event, "by_cardinal", False) else "board"
-    summary["commands"].append({"at": it.at, "what": what, "by": event.by, "role": event.role, "door": door})
+    summary["commands"].append(
+        {"at": record.at, "what": what, "by": event.by, "role": event.role, "door": door}
+    )
 
 
 @_takes(stage.StageReopened, stage.StageTidied, brief.StageBriefed)
 @_takes(stage.StageEntered, stage.SnapshotTaken, stage.StageLeft)
-def stages(summary: Summary, it: AuditEvent) -> None:
+def stages(summary: Summary, record: AuditEvent) -> None:
     """Fill `stages`: each entry with its hand-over, its cost and why it was left."""
-    if isinstance(it.event, stage.StageEntered):
-        summary["stages"].append({**row(it), "left_for": "", "handed_over": "", "open_points": ()})
+    if isinstance(record.event, stage.StageEntered):
+        summary["stages"].append({**row(record), "left_for": "", "handed_over": "", "open_points": ()})
         return
-    number = getattr(it.event, "entry", None)
+    number = getattr(record.event, "entry", None)
     entry: Row = next((entered for entered in summary["stages"] if entered["entry"] == number), {})
-    match it.event:
+    match record.event:
         case stage.SnapshotTaken() as event:
             entry |= {"handed_over": event.summary, "open_points": event.open_points}
         case brief.StageBriefed(digest=digest):
             entry["told_digest"] = digest
         case stage.StageLeft() as event:
             costs = {name: getattr(event, name) for name in _STAGE_COSTS}
-            entry |= {"left_for": event.target or "the end", "left_at": it.at, **costs}
+            entry |= {"left_for": event.target or "the end", "left_at": record.at, **costs}
         case stage.StageReopened(why=why):
             entry["reopened"] = (*entry.get("reopened", ()), why)
         case stage.StageTidied() as event:
@@ -273,37 +275,37 @@ def stages(summary: Summary, it: AuditEvent) -> None:
 
 
 @_takes(bounds.RoundFailed, run.ValidationEnded)
-def count_failed_rounds(summary: Summary, it: AuditEvent) -> None:
+def count_failed_rounds(summary: Summary, record: AuditEvent) -> None:
     """Fill `rounds` and `validation`, and `iterations` with the highest number among them."""
-    match it.event:
+    match record.event:
         case bounds.RoundFailed() as event:
-            summary["rounds"].append(row(it, "useful"))
+            summary["rounds"].append(row(record, "useful"))
             summary["iterations"] = max(summary["iterations"], event.iteration)
         case run.ValidationEnded() as event:
-            summary["validation"].append(row(it))
+            summary["validation"].append(row(record))
             summary["iterations"] = max(summary["iterations"], event.iteration)
 
 
 @_takes(guard.GuardsJudged)
-def guards(summary: Summary, it: AuditEvent) -> None:
+def guards(summary: Summary, record: AuditEvent) -> None:
     """Fill `guards` and `violations`."""
-    if isinstance(it.event, guard.GuardsJudged):
-        number = len(it.event.findings) + it.event.left_out
-        summary["guards"].append({**row(it, "findings"), "found": number, "leave_by": "", "leave": ""})
+    if isinstance(record.event, guard.GuardsJudged):
+        number = len(record.event.findings) + record.event.left_out
+        summary["guards"].append({**row(record, "findings"), "found": number, "leave_by": "", "leave": ""})
         summary["violations"] += [
-            {"seq": it.seq, **event_fields(finding, "mark")} for finding in it.event.findings
+            {"seq": record.seq, **event_fields(finding, "mark")} for finding in record.event.findings
         ]
 
 
 @_takes(findings.InvestigationBegun, findings.FindingsReported, findings.FollowUpMade)
-def investigation(summary: Summary, it: AuditEvent) -> None:
+def investigation(summary: Summary, record: AuditEvent) -> None:
     """Fill `findings`, each proposed follow-up with the card that was made of it."""
-    match it.event:
+    match record.event:
         case findings.InvestigationBegun(base=base):
             summary["findings"] |= {"base": base}
         case findings.FindingsReported() as event:
             proposed = [{**event_fields(follow_up), "made": ""} for follow_up in event.follow_ups]
-            summary["findings"] |= {**row(it), "follow_ups": proposed}
+            summary["findings"] |= {**row(record), "follow_ups": proposed}
         case findings.FollowUpMade() as event if event.run_id == summary["run"]:
             proposed = summary["findings"].get("follow_ups", [])
             if 0 < event.proposal <= len(proposed):
@@ -318,27 +320,29 @@ def investigation(summary: Summary, it: AuditEvent) -> None:
     agent.SecretSent,
     run.RunEnded,
 )
-def publication(summary: Summary, it: AuditEvent) -> None:
+def publication(summary: Summary, record: AuditEvent) -> None:
     """Fill `signed`, `pushed`, `hosts`, `secrets` and `outcome`."""
-    match it.event:
+    match record.event:
         case run.BranchPushed() as event:
-            summary["pushed"].append({"at": it.at, **event_fields(event)})
+            summary["pushed"].append({"at": record.at, **event_fields(event)})
         case branch.BranchRebased() as event:
-            summary["pushed"].append({"at": it.at, "branch": event.branch, "head": event.after, "start": ""})
+            summary["pushed"].append(
+                {"at": record.at, "branch": event.branch, "head": event.after, "start": ""}
+            )
         case branch.CommitsSigned() as event:
-            summary["signed"].append({"at": it.at, **event_fields(event)})
+            summary["signed"].append({"at": record.at, **event_fields(event)})
         case agent.HostReached() as event:
             summary["hosts"].append(event_fields(event))
         case agent.SecretSent() as event:
             summary["secrets"].append(event_fields(event))
         case run.RunEnded() as event:
-            summary["outcome"] = {**event_fields(event), "at": it.at}
+            summary["outcome"] = {**event_fields(event), "at": record.at}
 
 
 @_takes(artifact.ArtifactKept, artifact.ArtifactDropped)
-def artifacts(summary: Summary, it: AuditEvent) -> None:
+def artifacts(summary: Summary, record: AuditEvent) -> None:
     """Fill `artifacts`, each with why it was dropped."""
-    match it.event:
+    match record.event:
         case artifact.ArtifactKept() as event:
             summary["artifacts"].append({**event_fields(event), "dropped": ""})
         case artifact.ArtifactDropped() as event:
@@ -352,29 +356,29 @@ def artifacts(summary: Summary, it: AuditEvent) -> None:
 
 @_takes(pull.BranchDeleted, pull.ChecksSettled)
 @_takes(pull.PullOpened, pull.PullChanged, pull.MergeAwaited)
-def pulls(summary: Summary, it: AuditEvent) -> None:
+def pulls(summary: Summary, record: AuditEvent) -> None:
     """Fill `pull` with the fate of the pull request, and `ci` with its checks on GitHub."""
-    match it.event:
+    match record.event:
         case pull.PullOpened() | pull.PullChanged() as event:
             state = getattr(event, "state", "open")
-            summary["pull"] |= {"number": event.number, "head": event.head, "at": it.at, "state": state}
+            summary["pull"] |= {"number": event.number, "head": event.head, "at": record.at, "state": state}
         case pull.MergeAwaited() as event:
             how = event.how or f"no more: {event.because}"
-            summary["pull"] |= {"merged_by": how, "merge_of": event.head, "at": it.at}
+            summary["pull"] |= {"merged_by": how, "merge_of": event.head, "at": record.at}
         case pull.BranchDeleted():
-            summary["pull"] |= {"branch_deleted_at": it.at}
+            summary["pull"] |= {"branch_deleted_at": record.at}
         case pull.ChecksSettled() as event:
             red = tuple(failure.name for failure in event.failures)
-            summary["ci"].append({"seq": it.seq, "at": it.at, "head": event.head, "red": red})
+            summary["ci"].append({"seq": record.seq, "at": record.at, "head": event.head, "red": red})
 
 
 @_takes(pull.ReviewSubmitted, pull.ReviewDismissed)
-def reviews(summary: Summary, it: AuditEvent) -> None:
+def reviews(summary: Summary, record: AuditEvent) -> None:
     """Fill `reviews`; a dismissed one stays and says so."""
-    match it.event:
+    match record.event:
         case pull.ReviewSubmitted() as event:
             by = {"id": event.review_id, "by": event.author, "trusted": event.trusted}
-            about = {"verdict": event.verdict, "head": event.head, "at": it.at, "dismissed": False}
+            about = {"verdict": event.verdict, "head": event.head, "at": record.at, "dismissed": False}
             summary["reviews"].append({**by, **about})
         case pull.ReviewDismissed() as event:
             for review in summary["reviews"]:
@@ -382,6 +386,6 @@ def reviews(summary: Summary, it: AuditEvent) -> None:
 
 
 @_takes(bounds.ValidationWaived)
-def count_waivers(summary: Summary, it: AuditEvent) -> None:
+def count_waivers(summary: Summary, record: AuditEvent) -> None:
     """Fill `count_waivers` with the commits that nothing was checked on."""
-    summary["waived"].append({**row(it), "why": "the policy says validation: none"})
+    summary["waived"].append({**row(record), "why": "the policy says validation: none"})

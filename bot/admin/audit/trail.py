@@ -56,24 +56,24 @@ def _summary(run_id: RunId, events: Iterable[AuditEvent]) -> dict[str, Any]:
     sections = (*SECTIONS, *(kind.section for kind in kinds().values() if kind.section))
     summary: Summary = {name: {} if name in FACTS else [] for name in sections}
     summary |= {"run": run_id, "iterations": 0}
-    for it in events:
-        if not isinstance(it.event, RunEvent) or it.event.run_id == run_id:
-            fill_section(summary, it)
+    for record in events:
+        if not isinstance(record.event, RunEvent) or record.event.run_id == run_id:
+            fill_section(summary, record)
     del summary["run"]  # the document has it
     return summary
 
 
 def _links(db: Connection, run_id: RunId, upto: int) -> tuple[Link, ...]:
     run = runs.get(db, run_id)
-    mine = hash_chain.links_of(db, f"run:{run_id}", upto=upto)
-    if run is None or not mine:
-        return mine
+    links = hash_chain.links_of(db, f"run:{run_id}", upto=upto)
+    if run is None or not links:
+        return links
     card = cards.get(db, run.card_id)
     audited = tuple(name for name, kind in kinds().items() if kind.is_audited)
     of_card = hash_chain.links_of(db, f"card:{run.card_id}", upto=upto, kinds=audited, most=MAX_OF_CARD)
     board = f"board:{card.board_id}" if card else ""
-    policy = hash_chain.links_of(db, board, upto=mine[0].seq, kinds=("PolicyLoaded",), most=1)
-    return (*policy, *of_card, *mine)
+    policy = hash_chain.links_of(db, board, upto=links[0].seq, kinds=("PolicyLoaded",), most=1)
+    return (*policy, *of_card, *links)
 
 
 def _event(link: Link, secrets: tuple[str, ...]) -> dict[str, Any]:

@@ -81,9 +81,9 @@ def has_checks(cloned: ClonedCommit, *, fast: bool) -> bool:
 def _validation(cloned: ClonedCommit, *, fast: bool) -> ValidationSpec:
     """Return set-up and checks in one tier: all checks, or only the fast ones."""
     rules = cloned.policy.repository
-    known = validation_of(cloned.name, cloned.base, rules, has_file=cloned.has_file)
-    paths = tuple(replace(path, full=() if fast else (*path.fast, *path.full)) for path in known.paths)
-    return replace(known, full=() if fast else (*known.fast, *known.full), paths=paths, quick=fast)
+    spec = validation_of(cloned.name, cloned.base, rules, has_file=cloned.has_file)
+    paths = tuple(replace(path, full=() if fast else (*path.fast, *path.full)) for path in spec.paths)
+    return replace(spec, full=() if fast else (*spec.fast, *spec.full), paths=paths, quick=fast)
 
 
 def run_checks(
@@ -95,7 +95,7 @@ def run_checks(
     """
     with check_folder() as root:
         spec = _order(cloned, config, column, root, fast=fast)
-        mirror = Mirror(spec.places.mirrors, spec.repository, FolderRemote(""), no_beat).path
+        mirror = Mirror(spec.paths.mirrors, spec.repository, FolderRemote(""), no_beat).path
         remote = FolderRemote(str(_source(root, mirror, cloned)))
         engine = open_ledger(f"sqlite:///{root / 'cardinal.db'}")
         said: list[CheckRow] = []
@@ -111,7 +111,7 @@ def run_checks(
             spec, lease = _claim(engine, spec)
             log = RunLog(engine, spec.run_id, lease, WALL, ttl_s=LEASE_S, on_append=follow)
             supervisor.execute_run(spec, log, remote, WALL, allow_unsandboxed=config.allow_unsandboxed)
-            events = [each.event for each in log.events()]
+            events = [recorded.event for recorded in log.events()]
             with event_store.reading(engine) as db:
                 rows = checks.of_run(db, spec.run_id)
             ended = next(event for event in events if isinstance(event, RunEnded))
@@ -172,7 +172,7 @@ def _order(cloned: ClonedCommit, config: Config, column: ColumnPolicy, root: Pat
         session_id="",
         plan_required=False,
         briefing=Briefing(""),
-        places=replace(places_of(root), packages=cloned.packages or config.packages),
+        paths=replace(places_of(root), packages=cloned.packages or config.packages),
         authorship=Authorship(Committer("Cardinal", "cardinal@localhost")),  # no commit of it leaves
         validation=_validation(cloned, fast=fast),
         **from_policy(config, column, rules),

@@ -102,8 +102,8 @@ def find(
     )
 
 
-def _git_path(folder: Path, *words: str) -> Path:
-    path = git_output(folder, "rev-parse", "--path-format=absolute", *words).removesuffix("\n")
+def _git_path(folder: Path, *args: str) -> Path:
+    path = git_output(folder, "rev-parse", "--path-format=absolute", *args).removesuffix("\n")
     if not path:
         raise CloneError(NO_REPOSITORY.format(folder.resolve()))
     return Path(path)

@@ -87,12 +87,12 @@ def places(folder: Path, environ: Mapping[str, str], *, update: bool = False) ->
     Raises CloneError outside of a repository.
     """
     bare, common = _git_folder(folder)
-    hooks = _managed_folder(folder, environ) or common / "hooks"
+    hooks = _find_managed_folder(folder, environ) or common / "hooks"
     update = update or any(_is_ours(each / "update") for each in (hooks, common / APART))
     names = (SERVER[update],) if bare else CLIENT
     if hooks.resolve().is_relative_to(common.resolve()):
         return tuple(_place(hooks / name) for name in names)
-    return tuple(_managed_place(common / APART / name, hooks) for name in names)
+    return tuple(_describe_managed_hook(common / APART / name, hooks) for name in names)
 
 
 def try_hooks(folder: Path, environ: Mapping[str, str]) -> tuple[HookPlace, ...]:
@@ -100,12 +100,12 @@ def try_hooks(folder: Path, environ: Mapping[str, str]) -> tuple[HookPlace, ...]
 
     It runs as in a push that deletes a branch. Raises CloneError outside of a repository.
     """
-    managed = _managed_folder(folder, environ)
+    managed = _find_managed_folder(folder, environ)
     return tuple(
-        replace(place, trouble=_try_call(place, managed / place.name, folder, environ))
-        if managed and place.manager and place.name == "pre-push" and place.state is HookState.OURS
-        else place
-        for place in places(folder, environ)
+        replace(hook, trouble=_try_call(hook, managed / hook.name, folder, environ))
+        if managed and hook.manager and hook.name == "pre-push" and hook.state is HookState.OURS
+        else hook
+        for hook in places(folder, environ)
     )
 
 
@@ -143,22 +143,22 @@ def install_hooks(folder: Path, environ: Mapping[str, str], *, update: bool = Fa
 
     At every moment the hook that was there, or the new one, stands in its place. Raises CloneError.
     """
-    there = places(folder, environ, update=update)
-    for place in there:
-        _require_one_before(place)
-    for place in there:
-        _forget_caller(place)
-        place.path.parent.mkdir(parents=True, exist_ok=True)
-        if place.state is HookState.THEIRS and not lexists(place.before):
-            os.link(place.path, place.before, follow_symlinks=False)
-        if not (place.manager and place.state is HookState.OURS):
-            new = place.path.with_name(f"{place.name}{NEW}")
+    hooks = places(folder, environ, update=update)
+    for hook in hooks:
+        _require_one_before(hook)
+    for hook in hooks:
+        _forget_caller(hook)
+        hook.path.parent.mkdir(parents=True, exist_ok=True)
+        if hook.state is HookState.THEIRS and not lexists(hook.before):
+            os.link(hook.path, hook.before, follow_symlinks=False)
+        if not (hook.manager and hook.state is HookState.OURS):
+            new = hook.path.with_name(f"{hook.name}{NEW}")
             new.unlink(missing_ok=True)  # of an install that was killed
-            new.write_text(hook_text(place.name))
+            new.write_text(hook_text(hook.name))
             new.chmod(0o755)
-            new.replace(place.path)
+            new.replace(hook.path)
     if update:  # last: at no moment is the server without one
-        _take_out(_place(there[0].path.with_name("pre-receive")))
+        _take_out(_place(hooks[0].path.with_name("pre-receive")))
     return places(folder, environ, update=update)
 
 
@@ -168,8 +168,8 @@ def uninstall_hooks(folder: Path, environ: Mapping[str, str]) -> tuple[HookPlace
     own, apart = common / "hooks", common / APART
     folders = (*((own,) if own.resolve().is_relative_to(common.resolve()) else ()), apart)
     uncalled = (_place(each / name) for each in folders for name in (*CLIENT, *SERVER))
-    for place in (*places(folder, environ), *uncalled):
-        _take_out(place)
+    for hook in (*places(folder, environ), *uncalled):
+        _take_out(hook)
     if apart.is_dir() and not any(apart.iterdir()):
         apart.rmdir()
     return places(folder, environ)
@@ -198,8 +198,8 @@ def _take_out(place: HookPlace) -> None:
 
 def _git_folder(folder: Path) -> tuple[bool, Path]:
     """Return whether the repository is bare, and its folder, which all its worktrees share."""
-    words = ("rev-parse", "--path-format=absolute", "--is-bare-repository", "--git-common-dir")
-    bare, _, common = git_output(folder, *words).partition("\n")
+    args = ("rev-parse", "--path-format=absolute", "--is-bare-repository", "--git-common-dir")
+    bare, _, common = git_output(folder, *args).partition("\n")
     if not common:
         raise CloneError(NO_REPOSITORY.format(folder.resolve()))
     return bare == "true", Path(common.removesuffix("\n"))
@@ -223,7 +223,7 @@ def _same(path: Path, other: Path) -> bool:
     return samestat(path.lstat(), other.lstat())
 
 
-def _managed_folder(folder: Path, environ: Mapping[str, str]) -> Path | None:
+def _find_managed_folder(folder: Path, environ: Mapping[str, str]) -> Path | None:
     """Return the folder of `core.hooksPath`, if it is set, by the person's own settings, too."""
     named: list[str] = []
     for env in personal_settings(environ):
@@ -248,11 +248,11 @@ def _place(path: Path) -> HookPlace:
     if lexists(path) and not _is_ours(path) and _is_ours(legacy):
         path = legacy
     state = HookState.OURS if _is_ours(path) else HookState.THEIRS if lexists(path) else HookState.NONE
-    place = HookPlace(name, path, state, chained=False)
-    return replace(place, chained=state is HookState.OURS and lexists(place.before))
+    hook = HookPlace(name, path, state, chained=False)
+    return replace(hook, chained=state is HookState.OURS and lexists(hook.before))
 
 
-def _managed_place(path: Path, managed: Path) -> HookPlace:
+def _describe_managed_hook(path: Path, managed: Path) -> HookPlace:
     manager = (managed.parent if managed.name == "_" else managed) / path.name  # husky generates its folder _
     line = (PUSH_LINE if path.name == "pre-push" else LINE).format(f"{APART}/{path.name}")
     called = manager.is_file() and f"{APART}/{path.name}" in manager.read_text(errors="replace")

@@ -31,20 +31,20 @@ def quarantine(environ: Mapping[str, str]) -> dict[str, str]:
 
 def commit_of(folder: Path, name: str, env: Mapping[str, str] | None = None) -> str:
     """Return the commit that a person's name stands for here; empty for none."""
-    words = ("rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
-    return git_output(folder, *words, env=env).strip()
+    args = ("rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
+    return git_output(folder, *args, env=env).strip()
 
 
-def git_output(folder: Path, *words: str, env: Mapping[str, str] | None = None) -> str:
+def git_output(folder: Path, *args: str, env: Mapping[str, str] | None = None) -> str:
     """Return git's output; empty where it failed."""
-    ran = git(folder, *words, env=env)
+    ran = git(folder, *args, env=env)
     return ran.out if ran.exit_code == 0 else ""
 
 
-def git(folder: Path, *words: str, env: Mapping[str, str] | None = None) -> Ran:
+def git(folder: Path, *args: str, env: Mapping[str, str] | None = None) -> Ran:
     """Run git in a folder of this user, without hooks or settings of the machine."""
     return run_git(
-        words,
+        args,
         folder=folder,
         beat=no_beat,
         timeout_s=GIT_S,

@@ -20,8 +20,8 @@ def propose_checks(folder: Path, commit: str) -> Proposal:
 
 def read_tree(folder: Path, commit: str) -> tuple[frozenset[str], dict[str, str]]:
     """Return the names of the commit's files, and the texts of those that proposals read."""
-    words = ("ls-tree", "-r", "-z", "--name-only", "--full-tree", commit)
-    names = frozenset(git_output(folder, *words).split("\0"))
+    args = ("ls-tree", "-r", "-z", "--name-only", "--full-tree", commit)
+    names = frozenset(git_output(folder, *args).split("\0"))
     return names, {
         name: git_output(folder, "cat-file", "blob", f"{commit}:{name}") for name in markers(names)
     }

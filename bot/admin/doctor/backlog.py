@@ -78,10 +78,10 @@ def starts(context: DoctorContext) -> Iterator[CheckResult]:
 
 def hung(context: DoctorContext) -> Iterator[CheckResult]:
     """Has anything hung its worker so often that it is set aside?"""
-    known: tuple[hangs.Hang, ...] = ()
-    aside = [it for it in context.read(hangs.all_hangs, known) if it.set_aside]
-    for it in aside:
-        yield fail("hangs", f"{it.name} hung its worker {it.times} times", way_on(it.name, it.times))
+    known_hangs: tuple[hangs.Hang, ...] = ()
+    aside = [hang for hang in context.read(hangs.all_hangs, known_hangs) if hang.set_aside]
+    for hang in aside:
+        yield fail("hangs", f"{hang.name} hung its worker {hang.times} times", way_on(hang.name, hang.times))
     if not aside:
         yield ok("hangs", "nothing is set aside for hanging its worker")
 

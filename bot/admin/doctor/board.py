@@ -77,8 +77,8 @@ def fields(context: DoctorContext) -> Iterator[CheckResult]:
     """Does the board have the fields that Cardinal shows on cards?"""
     for board in context.boards():
         kinds = {field.name: field.kind for field in board.fields}
-        missing = [name for name in FaceField if name not in kinds]
-        wrong = [name for name in FaceField if kinds.get(name, KINDS[name]) != KINDS[name]]
+        missing = [field for field in FaceField if field not in kinds]
+        wrong = [field for field in FaceField if kinds.get(field, KINDS[field]) != KINDS[field]]
         hub = context.hub.at(board.owner)
         taken = [
             field.name
@@ -130,9 +130,9 @@ def headers(context: DoctorContext) -> Iterator[CheckResult]:
 def expected_header(context: DoctorContext, board: BoardRow, column: str) -> str | None:
     """Return the description that a column should have: its present one where the policy does not name it."""
     policy = context.read(partial(policies_in_force.in_force, board_id=board.board_id), None)
-    served = policy.column(column) if policy else None
-    if served is not None:
-        return consequence(served)
+    column_policy = policy.column(column) if policy else None
+    if column_policy is not None:
+        return consequence(column_policy)
     return next((known.description for known in board.columns if known.name == column), None)
 
 
@@ -146,31 +146,35 @@ def _are_being_written(context: DoctorContext, board: BoardRow) -> bool:
         return False
     key = EntryKey(f"columns:{board.board_id}")
     with event_store.reading(context.engine) as db:
-        sent = remotes.get(db, key)
-        if sent is None:
+        remote = remotes.get(db, key)
+        if remote is None:
             return any(entry.key == key for entry in outbox.open_of_card(db, CardId(board.board_id)))
-    return context.now - sent.at < timedelta(seconds=2 * context.config.sweep_s)
+    return context.now - remote.at < timedelta(seconds=2 * context.config.sweep_s)
 
 
 def _make_fields(context: DoctorContext) -> str:
     made: list[str] = []
-    for known in context.boards():
-        hub = context.hub.at(known.owner)
-        there = {field.name for field in projects.read_board(hub, known.owner, known.number).fields}
-        for name in (field for field in FaceField if field not in there):
+    for board in context.boards():
+        hub = context.hub.at(board.owner)
+        there = {field.name for field in projects.read_board(hub, board.owner, board.number).fields}
+        for face_field in (field for field in FaceField if field not in there):
             try:
-                project_fields.create_field(hub, known.board_id, name, KINDS[name], OPTIONS.get(name, {}))
+                project_fields.create_field(
+                    hub, board.board_id, face_field, KINDS[face_field], OPTIONS.get(face_field, {})
+                )
             except RefusedError:  # a publisher made it just now
                 continue
-            made.append(name)
+            made.append(face_field)
     return f"fields made: {', '.join(made) or 'none, they are there'}"
 
 
 def _describe_columns(context: DoctorContext) -> str:
     written = 0
-    for known in context.boards():
-        wanted = {column.name: expected_header(context, known, column.name) or "" for column in known.columns}
-        written += projects.describe_columns(context.hub.at(known.owner), known.status_field_id, wanted)
+    for board in context.boards():
+        descriptions = {
+            column.name: expected_header(context, board, column.name) or "" for column in board.columns
+        }
+        written += projects.describe_columns(context.hub.at(board.owner), board.status_field_id, descriptions)
     return f"column descriptions written on {written} boards"
 
 

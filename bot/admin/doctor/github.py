@@ -103,7 +103,7 @@ def _installation_address(context: DoctorContext, owner: str) -> Iterator[CheckR
 def _compare(registered: Mapping[str, Any], name: str, whose: str, step: str) -> Iterator[CheckResult]:
     """Compare permissions and events with the manifest's."""
     lacking = manifest(list_subscribed()).lacking(registered.get("permissions") or {})
-    unsubscribed = manifest(list_subscribed()).unsubscribed(tuple(registered.get("events") or ()))
+    unsubscribed = manifest(list_subscribed()).missing_events(tuple(registered.get("events") or ()))
     if lacking:
         yield fail(name, f"{whose} lacks {', '.join(lacking)}", step)
     if unsubscribed:
@@ -235,13 +235,13 @@ def budget(context: DoctorContext) -> Iterator[CheckResult]:
 
 
 def _seconds_left(budget: ApiBudget, ceiling: int | None) -> Iterator[CheckResult]:
-    spent, now_s = budget.seen()
-    if spent.closed_until_s > now_s:
+    usage, now_s = budget.seen()
+    if usage.closed_until_s > now_s:
         message = (
-            f"GitHub asked for a pause: no requests for {spent.closed_until_s - now_s:.0f} s nothing is asked"
+            f"GitHub asked for a pause: no requests for {usage.closed_until_s - now_s:.0f} s nothing is asked"
         )
         yield warn("budget", message, "wait: it resumes on its own")
-    for name, window in spent.windows.items():
+    for name, window in usage.windows.items():
         if window.reset_s < now_s:
             continue
         left = min(window.remaining, max(0, (ceiling or window.limit) - (window.limit - window.remaining)))
@@ -251,17 +251,17 @@ def _seconds_left(budget: ApiBudget, ceiling: int | None) -> Iterator[CheckResul
         yield CheckResult(f"budget {name}", level, f"{left} of {window.limit}{capped} left this hour", step)
     used = (
         f"{budget.installation}: "
-        f"{until_now(spent.points, 60, now_s)} of {POINTS_PER_MINUTE} points this minute, "
-        f"{until_now(spent.contents, 60, now_s)} of {CONTENTS_PER_MINUTE} writings; "
-        f"{until_now(spent.contents, 3600, now_s)} of {CONTENTS_PER_HOUR} writings this hour"
+        f"{until_now(usage.points, 60, now_s)} of {POINTS_PER_MINUTE} points this minute, "
+        f"{until_now(usage.contents, 60, now_s)} of {CONTENTS_PER_MINUTE} writings; "
+        f"{until_now(usage.contents, 3600, now_s)} of {CONTENTS_PER_HOUR} writings this hour"
     )
     yield ok("budget", used)
 
 
 def _ceiling(context: DoctorContext, owner: str) -> int | None:
     """Return the lowest cap on calls an hour that a policy in force on the owner's boards sets."""
-    mine = (policy for board, policy in context.policies() if board.owner.casefold() == owner.casefold())
-    return min((policy.board.limits.points_per_hour for policy in mine), default=None)
+    policies = (policy for board, policy in context.policies() if board.owner.casefold() == owner.casefold())
+    return min((policy.board.limits.points_per_hour for policy in policies), default=None)
 
 
 def _seconds_off(date: str, now: datetime) -> float:
@@ -273,10 +273,10 @@ def _seconds_off(date: str, now: datetime) -> float:
 def _request_redelivery(context: DoctorContext) -> str:
     if context.engine is None:
         return f"no ledger yet: start `{context.program}` first"
-    sent = hook_deliveries.recover(context.hub, context.now, partial(find_arrived, context))
-    if not sent:
+    failed_deliveries = hook_deliveries.recover(context.hub, context.now, partial(find_arrived, context))
+    if not failed_deliveries:
         return "the lost deliveries were requested a moment ago: check again in a few minutes"
-    return f"requested {len(sent)} lost deliveries again"
+    return f"requested {len(failed_deliveries)} lost deliveries again"
 
 
 ORDER = 3

@@ -18,7 +18,7 @@ def readable(context: DoctorContext) -> Iterator[CheckResult]:
             "correct the file, or move it away and add its subscribers again with `cardinal notify add`",
         )
         return
-    lost = sorted({it.escalate_to for it in known.values()} - {"", *known})
+    lost = sorted({subscriber.escalate_to for subscriber in known.values()} - {"", *known})
     if lost:
         names = ", ".join(code(name, 40) for name in lost)
         yield fail(

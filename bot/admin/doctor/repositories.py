@@ -165,9 +165,11 @@ def _branch_rules(context: DoctorContext, repository: str, rules: RepositoryRule
     of_base = rulesets.of_branch(hub, repository, base)
     for method in _methods(context):
         objections += of_merge(of_base, base, method, "", signed=pushed.signed)
-    left = rulesets.binding(hub, repository, tuple(dict.fromkeys(objections)))
-    for each in left:
-        yield (fail if each.refuses else warn)("rules", f"{repository}: {each.problem}", each.step)
+    rule_objections = rulesets.binding(hub, repository, tuple(dict.fromkeys(objections)))
+    for objection in rule_objections:
+        yield (fail if objection.refuses else warn)(
+            "rules", f"{repository}: {objection.problem}", objection.step
+        )
 
 
 def _methods(context: DoctorContext) -> tuple[str, ...]:

@@ -131,31 +131,31 @@ def _list_agents(context: DoctorContext) -> dict[str, set[str]]:
 
 def _payment(agent: AgentAdapter, models: list[str], paid: Mapping[str, Provider]) -> tuple[str, str, str]:
     """Return who pays for an agent's models, as a sentence's end; and the first problem with a step."""
-    allowed = {name: payer for name, payer in paid.items() if name in agent.secrets}
+    allowed = {name: provider for name, provider in paid.items() if name in agent.secrets}
     said: dict[str, None] = {}
     for wanted in models:
         if not (protocol := agent.provider(wanted)):
             continue
-        payer = payer_of(protocol, allowed)
-        if payer is None:
+        provider = payer_of(protocol, allowed)
+        if provider is None:
             step = how_to_pay(protocol, subscription="subscription" in agent.secrets)
             return f", model {wanted}", "nobody pays for", step
-        said[f", {_pays(payer)}"] = None
-        if missing := missing_extra(payer):
+        said[f", {_pays(provider)}"] = None
+        if missing := missing_extra(provider):
             return "".join(said), "nobody can pay for", missing
         try:
             for model in agent.models(wanted):
-                price_of(payer, model)
+                price_of(provider, model)
         except UnknownPriceError as error:
             return "".join(said), "the gateway would refuse", str(error)
     return "".join(said), "", ""
 
 
-def _pays(payer: Provider) -> str:
+def _pays(provider: Provider) -> str:
     """Return in words who pays for an agent; never a key."""
-    if isinstance(payer, BedrockProvider) and not payer.access_key:
+    if isinstance(provider, BedrockProvider) and not provider.access_key:
         return "this machine's own credentials of AWS pay"
-    return f"{setting_of(payer)} pays"
+    return f"{setting_of(provider)} pays"
 
 
 def _has(agent: AgentAdapter) -> bool:

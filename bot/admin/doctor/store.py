@@ -16,10 +16,10 @@ _PROBE_BYTES = 64
 
 def store(context: DoctorContext) -> Iterator[CheckResult]:
     """Can a few bytes be stored, read back and deleted?"""
-    places = mark_store(builder.artifact_places(context.config), context.engine)
-    if not places.store.address and not context.config.home.exists():
+    paths = mark_store(builder.artifact_places(context.config), context.engine)
+    if not paths.store.address and not context.config.home.exists():
         return  # there is no home to write to yet
-    blobs, probe = open_store(places.store, places.artifacts), secrets.token_bytes(_PROBE_BYTES)
+    blobs, probe = open_store(paths.store, paths.artifacts), secrets.token_bytes(_PROBE_BYTES)
     digest = hashlib.sha256(probe).hexdigest()
     try:
         blobs.put(BytesIO(probe), digest)
@@ -37,8 +37,8 @@ def store(context: DoctorContext) -> Iterator[CheckResult]:
         )
         return
     file.close()
-    shared = "all hosts" if places.store.address else "this host alone"
-    sealed = ", encrypted" if places.store.encryption_key else ""
+    shared = "all hosts" if paths.store.address else "this host alone"
+    sealed = ", encrypted" if paths.store.encryption_key else ""
     yield ok("store", f"runs store their files and work in {blobs.address}, for {shared}{sealed}")
 
 

@@ -16,11 +16,11 @@ def _cards(stage: RehearsalStage, skip_columns: tuple[str, ...] = ()) -> tuple[s
     start: str | None = None
     cards: set[CardId] = set()
     for _ in range(MAX_STARTS):
-        sight = project_pages.survey(stage.hub, stage.address, stage.repository, skip_columns, (start,))
-        (page,) = sight.pages
+        reading = project_pages.survey(stage.hub, stage.address, stage.repository, skip_columns, (start,))
+        (page,) = reading.pages
         cards.update(stub.card_id for stub in page.stubs)
         if not page.more:
-            return cards, sight.touched_at
+            return cards, reading.touched_at
         start = page.places[-1][1]
     raise NotTriedError("the board has too many cards")
 
@@ -132,7 +132,7 @@ def filters_columns(stage: RehearsalStage) -> Facts:
     source="graphql/overview/rate-limits-and-query-limits-for-the-graphql-api",
 )
 def pays_one_point(stage: RehearsalStage) -> Facts:
-    def left() -> int:
+    def count_remaining_points() -> int:
         hour = stage.hub.budget.seen()[0].windows.get("graphql")
         if hour is None:
             raise NotTriedError("this server has no limits")
@@ -141,9 +141,9 @@ def pays_one_point(stage: RehearsalStage) -> Facts:
     _ = stage.board
     prices = []
     for _ in range(3):  # others may spend points in the meantime: the smallest difference counts
-        before = left()
+        before = count_remaining_points()
         project_pages.survey(stage.hub, stage.address, stage.repository, (), (None,) * 5)
-        prices.append(before - left())
+        prices.append(before - count_remaining_points())
     return {"points": (1, min(prices))}
 
 
@@ -214,8 +214,8 @@ def lists_cards(stage: RehearsalStage) -> Facts:
 )
 def moves_five(stage: RehearsalStage) -> Facts:
     option = stage.columns[1].option_id
-    there = [card for card in stage.five_cards.values() if card is not None and card.option_id == option]
-    return {"moved": (FIVE, len(there))}
+    readings = [card for card in stage.five_cards.values() if card is not None and card.option_id == option]
+    return {"moved": (FIVE, len(readings))}
 
 
 @beliefs.about(

@@ -34,8 +34,8 @@ def reads_file(stage: RehearsalStage) -> Facts:
 def signs_commit(stage: RehearsalStage) -> Facts:
     head = stage.head_commit
     parents = (str(head["sha"]),)
-    made = git_commits.make_commit(stage.hub, stage.repository, str(head["tree"]["sha"]), parents, TITLE)
-    return {"verified": (True, made.verified), "reason": ("valid", made.why)}
+    commit = git_commits.make_commit(stage.hub, stage.repository, str(head["tree"]["sha"]), parents, TITLE)
+    return {"verified": (True, commit.verified), "reason": ("valid", commit.why)}
 
 
 @beliefs.about(
@@ -116,8 +116,8 @@ def refuses_second(stage: RehearsalStage) -> Facts:
 )
 def finds_pull(stage: RehearsalStage) -> Facts:
     number = int(stage.pull["number"])
-    look = stage.until(lambda: pulls.find_open(stage.hub, stage.repository, stage.head_branch), bool)
-    return {"is it": (True, look is not None and look.number == number)}
+    pull = stage.until(lambda: pulls.find_open(stage.hub, stage.repository, stage.head_branch), bool)
+    return {"is it": (True, pull is not None and pull.number == number)}
 
 
 @beliefs.about(
@@ -127,10 +127,10 @@ def finds_pull(stage: RehearsalStage) -> Facts:
     source="rest/pulls/pulls#merge-a-pull-request",
 )
 def refuses_draft(stage: RehearsalStage) -> Facts:
-    look = stage.look_at_pull()
-    if not look.draft:
+    pull = stage.look_at_pull()
+    if not pull.draft:
         raise NotTriedError("it is no draft")
-    return {"status": (405, _merge_status(stage, look.head))}
+    return {"status": (405, _merge_status(stage, pull.head))}
 
 
 def _merge_status(stage: RehearsalStage, head: str) -> int:
@@ -148,9 +148,9 @@ def _merge_status(stage: RehearsalStage, head: str) -> int:
     source="graphql/reference/mutations#markpullrequestreadyforreview",
 )
 def ends_draft(stage: RehearsalStage) -> Facts:
-    look = stage.ready_pull
-    reviews.mark_ready(stage.hub, stage.repository, look.node_id, look.head)
-    return {"draft": (False, look.draft), "state": ("open", look.state)}
+    pull = stage.ready_pull
+    reviews.mark_ready(stage.hub, stage.repository, pull.node_id, pull.head)
+    return {"draft": (False, pull.draft), "state": ("open", pull.state)}
 
 
 @beliefs.about(
@@ -243,13 +243,13 @@ def tells_queue(stage: RehearsalStage) -> Facts:
     source="rest/pulls/pulls#merge-a-pull-request",
 )
 def makes_merge(stage: RehearsalStage) -> Facts:
-    commit, look = stage.merged_commit, stage.look_at_pull()
+    commit, pull = stage.merged_commit, stage.look_at_pull()
     on_base = repositories.branch_head(stage.hub, stage.repository, stage.base_branch)
     return {
-        "state": ("merged", look.state),
-        "same commit": (True, look.merge_commit == commit),
+        "state": ("merged", pull.state),
+        "same commit": (True, pull.merge_commit == commit),
         "is the branch's newest": (True, on_base == commit),
-        "again": (405, _merge_status(stage, look.head)),
+        "again": (405, _merge_status(stage, pull.head)),
     }
 
 

@@ -44,7 +44,7 @@ class CountingHub(Hub):
     ) -> Answer:
         """Send it as the installation, counted."""
         send = partial(super().rest, method, path, body=body, params=params, workflows=workflows)
-        return self._counted("REST", method == "GET", send)
+        return self._count_and_send("REST", method == "GET", send)
 
     def as_app(
         self,
@@ -56,7 +56,7 @@ class CountingHub(Hub):
     ) -> Answer:
         """Send it as the App, counted."""
         send = partial(super().as_app, method, path, body=body, params=params)
-        return self._counted("as the App", method == "GET", send)
+        return self._count_and_send("as the App", method == "GET", send)
 
     def graphql(
         self,
@@ -68,9 +68,9 @@ class CountingHub(Hub):
     ) -> dict[str, Any]:
         """Send it, counted."""
         send = partial(super().graphql, document, variables, repository=repository, may_miss=may_miss)
-        return self._counted("GraphQL", not document.lstrip().startswith("mutation"), send)
+        return self._count_and_send("GraphQL", not document.lstrip().startswith("mutation"), send)
 
-    def _counted(self, door: str, reads: bool, send: Callable[[], T]) -> T:
+    def _count_and_send(self, door: str, reads: bool, send: Callable[[], T]) -> T:
         """Count the call and send it; once more after a limit that is soon over: GitHub did nothing."""
         if self.calls.total() >= self.max_calls:
             raise NotTriedError(f"the limit of {self.max_calls} calls was reached")

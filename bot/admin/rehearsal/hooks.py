@@ -26,8 +26,10 @@ def find_delivery(
 
     def read() -> ListedDelivery | None:
         stage.mail.collect(EVENTS, repository_id)
-        fitting = (it for it in stage.mail.deliveries if it.event == event and it.action in actions)
-        return next((it for it in fitting if is_it(it.payload)), None)
+        fitting = (
+            listed for listed in stage.mail.deliveries if listed.event == event and listed.action in actions
+        )
+        return next((listed for listed in fitting if is_it(listed.payload)), None)
 
     waits = is_fresh or not stage.missed_delivery
     delivery = stage.until(read, bool, stage.patience_s if waits else AT_ONCE_S)
@@ -116,9 +118,9 @@ def tells_move(stage: RehearsalStage) -> Facts:
     facts = came_of_card(stage, "edited", stage.card, "field_value")
     moves = [
         change
-        for it in stage.mail.deliveries
-        if it.event == ITEM and it.payload[ITEM]["node_id"] == stage.card
-        for change in [it.payload.get("changes", {}).get("field_value", {})]
+        for delivery in stage.mail.deliveries
+        if delivery.event == ITEM and delivery.payload[ITEM]["node_id"] == stage.card
+        for change in [delivery.payload.get("changes", {}).get("field_value", {})]
         if isinstance(change.get("to"), dict) and change["to"]["id"] == goal
     ]
     column = (moves[0].get("from") or {}).get("id") if moves else ""
@@ -178,9 +180,9 @@ def tells_five(stage: RehearsalStage) -> Facts:
     for card_id in cards:
         came_of_card(stage, "edited", card_id)
     announced = [
-        it.payload[ITEM]["node_id"]
-        for it in stage.mail.deliveries
-        if (it.event, it.action) == (ITEM, "edited")
+        delivery.payload[ITEM]["node_id"]
+        for delivery in stage.mail.deliveries
+        if (delivery.event, delivery.action) == (ITEM, "edited")
     ]
     return {"announced": (FIVE, sum(announced.count(card_id) for card_id in cards))}
 
@@ -294,8 +296,8 @@ def _goes_to(payload: Mapping[str, Any], option_id: str) -> bool:
 def is_signed(stage: RehearsalStage) -> Facts:
     if not find_delivery(stage, "issues", ("opened",), lambda _: True):
         raise NotTriedError("no delivery came")
-    headers = [{name.lower() for name in it.headers} for it in stage.mail.deliveries]
+    headers = [{name.lower() for name in delivery.headers} for delivery in stage.mail.deliveries]
     return {
-        name: (len(headers), sum(name in each for each in headers))
+        name: (len(headers), sum(name in header for header in headers))
         for name in ("x-hub-signature-256", "x-github-delivery", "x-github-event")
     }

@@ -67,9 +67,13 @@ class Mail:
     def _read(self, number: int, delivered_at: str) -> ListedDelivery:
         full = self._hub.as_app("GET", f"/app/hook/deliveries/{number}").body
         request = full["request"]
-        made = ListedDelivery(
+        delivery = ListedDelivery(
             str(full["event"]), str(full.get("action") or ""), request["payload"], request["headers"], 0.0
         )
-        changed_at = made.subject.get("updated_at") or made.subject.get("submitted_at") or delivered_at
+        changed_at = (
+            delivery.subject.get("updated_at") or delivery.subject.get("submitted_at") or delivered_at
+        )
         delay = datetime.fromisoformat(delivered_at) - datetime.fromisoformat(changed_at)
-        return ListedDelivery(made.event, made.action, made.payload, made.headers, delay.total_seconds())
+        return ListedDelivery(
+            delivery.event, delivery.action, delivery.payload, delivery.headers, delay.total_seconds()
+        )

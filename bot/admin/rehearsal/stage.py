@@ -316,7 +316,7 @@ class RehearsalStage:
     @material
     def ready_pull(self) -> pulls.PullLook:
         reviews.mark_ready(self.hub, self.repository, str(self.pull["node_id"]), self.look_at_pull().head)
-        return self.until(self.look_at_pull, lambda look: look.mergeable is not None)
+        return self.until(self.look_at_pull, lambda pull: pull.mergeable is not None)
 
     @material
     def review(self) -> Mapping[str, Any]:
@@ -329,11 +329,11 @@ class RehearsalStage:
     @material
     def merged_commit(self) -> str:
         """The squash of the pull request into the rehearsal's base branch."""
-        look = self.ready_pull
+        pull = self.ready_pull
         _ = self.review
-        if merge_queue.read(self.hub, look.node_id).has_queue:
+        if merge_queue.read(self.hub, pull.node_id).has_queue:
             raise NotTriedError("the branch has a merge queue")
         words = {"commit_title": TITLE, "commit_message": ""}
         return pulls.merge(
-            self.hub, self.repository, look.number, method="squash", head=look.head, words=words
+            self.hub, self.repository, pull.number, method="squash", head=pull.head, words=words
         )

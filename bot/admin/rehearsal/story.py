@@ -71,8 +71,8 @@ def _until(stage: RehearsalStage, is_there: Callable[[CardWatch], bool]) -> Card
     return stage.until(lambda: watch.of_card(card_id), is_there, stage.run_patience_s)
 
 
-def _has_ended(reading: CardWatch) -> bool:
-    return reading.state is RunState.ENDED
+def _has_ended(watch: CardWatch) -> bool:
+    return watch.state is RunState.ENDED
 
 
 def _pull_number(stage: RehearsalStage) -> int:
@@ -93,8 +93,8 @@ def plans_work(stage: RehearsalStage) -> Facts:
     column, (issue, _) = _watch(stage).scripted_column(), stage.story_card
     stage.ask(PersonAct.DRAG, int(issue["number"]), column)
     waits = (RunState.AWAITING_APPROVAL, RunState.ENDED)
-    reading = _until(stage, lambda it: it.state in waits)
-    return {"waits for approval": (True, reading.state is RunState.AWAITING_APPROVAL)}
+    watch = _until(stage, lambda card_watch: card_watch.state in waits)
+    return {"waits for approval": (True, watch.state is RunState.AWAITING_APPROVAL)}
 
 
 @beliefs.about(
@@ -108,11 +108,11 @@ def delivers(stage: RehearsalStage) -> Facts:
     if watch.of_card(card_id).state is not RunState.AWAITING_APPROVAL:
         raise NotTriedError("it needs a plan")
     stage.ask(PersonAct.APPROVE, int(issue["number"]))
-    reading = _until(stage, lambda it: _has_ended(it) and it.pull_number is not None)
-    facts: Facts = {"succeeded": (True, reading.ending is Ending.SUCCEEDED)}
-    if reading.pull_number is None:
+    card_watch = _until(stage, lambda it: _has_ended(it) and it.pull_number is not None)
+    facts: Facts = {"succeeded": (True, card_watch.ending is Ending.SUCCEEDED)}
+    if card_watch.pull_number is None:
         return {**facts, "pull request": (True, False)}
-    return {**facts, "state": ("open", pulls.read(stage.hub, stage.repository, reading.pull_number).state)}
+    return {**facts, "state": ("open", pulls.read(stage.hub, stage.repository, card_watch.pull_number).state)}
 
 
 @beliefs.about(
@@ -127,11 +127,11 @@ def revises(stage: RehearsalStage) -> Facts:
     stage.ask(PersonAct.REVIEW, number)
     stage.ask(PersonAct.DRAG, int(issue["number"]), stage.columns[1].name)
     stage.ask(PersonAct.DRAG, int(issue["number"]), watch.scripted_column())
-    reading = _until(stage, lambda it: it.runs > before and _has_ended(it))
+    card_watch = _until(stage, lambda it: it.runs > before and _has_ended(it))
     return {
-        "another run": (True, reading.runs > before),
-        "succeeded": (True, reading.ending is Ending.SUCCEEDED),
-        "same pull request": (True, reading.pull_number == number),
+        "another run": (True, card_watch.runs > before),
+        "succeeded": (True, card_watch.ending is Ending.SUCCEEDED),
+        "same pull request": (True, card_watch.pull_number == number),
     }
 
 
@@ -147,9 +147,9 @@ def merges_story(stage: RehearsalStage) -> Facts:
         raise NotTriedError("no column on the board merges")
     stage.ask(PersonAct.ACCEPT, number)
     stage.ask(PersonAct.DRAG, int(issue["number"]), watch.last_column())
-    look = stage.until(
+    pull = stage.until(
         lambda: pulls.read(stage.hub, stage.repository, number),
-        lambda it: it.state == "merged",
+        lambda pull_look: pull_look.state == "merged",
         stage.run_patience_s,
     )
-    return {"state": ("merged", look.state)}
+    return {"state": ("merged", pull.state)}

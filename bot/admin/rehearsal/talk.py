@@ -127,7 +127,7 @@ def makes_label(stage: RehearsalStage) -> Facts:
 )
 def passes_by_assignee(stage: RehearsalStage) -> Facts:
     number = int(stage.issue["number"])
-    there = issues.change_assignees(stage.hub, stage.repository, number, [NOBODY], wanted=True)
+    there = issues.change_assignees(stage.hub, stage.repository, number, [NOBODY], assign=True)
     return {"assignees": (0, len(there))}
 
 

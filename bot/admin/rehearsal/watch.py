@@ -46,14 +46,14 @@ class Watch:
 
     def scripted_column(self) -> str:
         """Return the column whose agent is the scripted one; empty for none."""
-        return next((name for name, it in self._columns("execution") if it.agent == SCRIPTED), "")
+        return next((name for name, policy in self._columns("execution") if policy.agent == SCRIPTED), "")
 
     def last_column(self) -> str:
         """Return the column where a card is merged; empty for none."""
         merging = (
             name
-            for name, it in self._columns("terminal")
-            if any(action.get("action") == "merge" for action in it.entry_actions)
+            for name, column_policy in self._columns("terminal")
+            if any(action.get("action") == "merge" for action in column_policy.entry_actions)
         )
         return next(merging, "")
 

@@ -88,24 +88,26 @@ def prepare_board(
 
     `named`: somebody chose the home repository. `columns`: make the policy's columns too; others stay.
     """
-    seen = github_board.read_board(hub, owner, number)
+    event = github_board.read_board(hub, owner, number)
     policy, said = _policy(hub, home_repository, named=named)
     names = tuple(policy.board.columns)
-    made = github_board.add_columns(hub, seen.status_field_id, names) if columns else ()
+    made = github_board.add_columns(hub, event.status_field_id, names) if columns else ()
     if made:
-        seen = github_board.read_board(hub, owner, number)
-    known = {field.name: field for field in seen.fields}
-    converted = _convert_fields(hub, seen.board_id, known)
-    fields = tuple(str(name) for name in FaceField if name not in known and name not in converted)
-    for name in map(FaceField, fields):
-        project_fields.create_field(hub, seen.board_id, name, KINDS[name], OPTIONS.get(name, {}))
-    there = [column.name for column in seen.columns]
+        event = github_board.read_board(hub, owner, number)
+    known = {field.name: field for field in event.fields}
+    converted = _convert_fields(hub, event.board_id, known)
+    fields = tuple(str(field) for field in FaceField if field not in known and field not in converted)
+    for field in map(FaceField, fields):
+        project_fields.create_field(hub, event.board_id, field, KINDS[field], OPTIONS.get(field, {}))
+    there = [column.name for column in event.columns]
     have = set(map(column_key, there))
-    wanted = {name: consequence(served) for name in there if (served := policy.column(name)) is not None}
-    view = _show_fields(hub, owner, number, seen.board_id)
-    described = github_board.describe_columns(hub, seen.status_field_id, wanted)
+    descriptions = {
+        name: consequence(served) for name in there if (served := policy.column(name)) is not None
+    }
+    view = _show_fields(hub, owner, number, event.board_id)
+    described = github_board.describe_columns(hub, event.status_field_id, descriptions)
     return PreparedBoard(
-        title=seen.title,
+        title=event.title,
         fields=fields,
         converted=converted,
         columns=made,

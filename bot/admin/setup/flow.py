@@ -91,21 +91,21 @@ def set_up_app(wishes: Wishes, place: SetUpContext) -> None:
     config = place.config()
     settings.check_environment(place.environ)
     git_exclude.hide(config.home)
-    known = progress.read(config.home)
+    notes = progress.read(config.home)
     # The same state as of a set-up that was interrupted within the hour: GitHub must bring it back.
-    open_already = known.is_open(wishes.owner, place.clock())
-    state = known.state if open_already else secrets.token_urlsafe(SECRET_BYTES)
+    open_already = notes.is_open(wishes.owner, place.clock())
+    state = notes.state if open_already else secrets.token_urlsafe(SECRET_BYTES)
     registration = Registration(wishes.owner, state, _make_exchange(config, wishes, place))
-    with closing(LocalServer(registration, known.port)) as front:
-        app_id = _obtain_app(wishes, place, config, known, registration, front=front)
+    with closing(LocalServer(registration, notes.port)) as server:
+        app_id = _obtain_app(wishes, place, config, notes, registration, server=server)
         board_address = BoardAddress(wishes.owner, wishes.number)
         hub = Hub(dataclasses.replace(place.config(), board=board_address), place.clock)
         page = _check_app(hub, place, app_id)
         _point_webhook(hub, wishes, place, place.config())
-        login = _await_installation(hub, wishes, place, page, front)
+        login = _await_installation(hub, wishes, place, page, server)
         _prepare_board(hub, dataclasses.replace(wishes, owner=login), place)
         progress.remove_progress(config.home)
-        _finish(wishes, place, registration, front)
+        _finish(wishes, place, registration, server)
 
 
 # --- the App -----------------------------------------------------------------------------------------
@@ -115,28 +115,28 @@ def _obtain_app(
     wishes: Wishes,
     place: SetUpContext,
     config: Config,
-    known: Notes,
+    notes: Notes,
     registration: Registration,
     *,
-    front: LocalServer,
+    server: LocalServer,
 ) -> int:
     """Return the App's id, once its secrets are in the settings."""
-    app = wishes.existing or known.app
+    app = wishes.existing or notes.app
     if app is None and config.app_id and not wishes.replace:
         place.say(f"the App {config.app_id} is already in the settings")
         return config.app_id
-    settings.check_app(config, app.app_id if app else 0, replace=wishes.replace or known.app is not None)
+    settings.check_app(config, app.app_id if app else 0, replace=wishes.replace or notes.app is not None)
     if wishes.existing is not None:
-        app = _verify_existing(wishes.existing, config, known, place)
+        app = _verify_existing(wishes.existing, config, notes, place)
     elif app is None:
-        app = _register(wishes, place, config, registration, front)
+        app = _register(wishes, place, config, registration, server)
     else:
         place.say(f"continuing with the App {app.slug}, which an earlier `cardinal init` registered")
     registration.app = app
     settings.put_away(config, app, webhooks=not wishes.poll, public_url=wishes.public_url)
     # The state is used up, and the secrets are where they belong.
     progress.write(
-        config.home, dataclasses.replace(known, owner=wishes.owner, port=front.port, state="", app=None)
+        config.home, dataclasses.replace(notes, owner=wishes.owner, port=server.port, state="", app=None)
     )
     place.say(f"the App's id, key and secret are in {config.home / ENV_FILE}")
     if wishes.public_url and app.client_secret:
@@ -145,13 +145,13 @@ def _obtain_app(
 
 
 def _register(
-    wishes: Wishes, place: SetUpContext, config: Config, registration: Registration, front: LocalServer
+    wishes: Wishes, place: SetUpContext, config: Config, registration: Registration, server: LocalServer
 ) -> Registered:
     """Lead a person through GitHub's form and return the App that came of it."""
-    begun = Notes(wishes.owner, registration.state, front.port, place.clock().isoformat())
+    begun = Notes(wishes.owner, registration.state, server.port, place.clock().isoformat())
     progress.write(config.home, begun)
-    back = f"http://127.0.0.1:{front.port}{BACK}"
-    wanted = manifest(list_subscribed()).filled(
+    back = f"http://127.0.0.1:{server.port}{BACK}"
+    wanted = manifest(list_subscribed()).form_fields(
         name=wishes.name,
         owner=wishes.owner,
         webhook=wishes.webhook,
@@ -162,15 +162,15 @@ def _register(
     registration.manifest = json.dumps(wanted)
     state = urlencode({"state": registration.state})
     registration.action = f"{config.git_url}/organizations/{quote(wishes.owner)}/settings/apps/new?{state}"
-    place.say(f"open {front.address} in a browser on this machine, and register the App there")
-    port = urlsplit(front.address).port
+    place.say(f"open {server.address} in a browser on this machine, and register the App there")
+    port = urlsplit(server.address).port
     place.say(f"is your browser on another machine? type there first: ssh -N -L {port}:127.0.0.1:{port} HOST")
     if wishes.opens:
-        webbrowser.open(front.address)
-    if not front.serve_until(lambda: bool(registration.app or registration.problem), wishes.wait_s):
-        raise NotRegisteredError(front.address, wishes.wait_s)
+        webbrowser.open(server.address)
+    if not server.serve_until(lambda: bool(registration.app or registration.problem), wishes.wait_s):
+        raise NotRegisteredError(server.address, wishes.wait_s)
     if registration.app is None:
-        front.serve_until(lambda: False, 1.0)  # so that the page's answer goes out
+        server.serve_until(lambda: False, 1.0)  # so that the page's answer goes out
         progress.remove_progress(config.home)
         raise InitError(f"{registration.problem}. Run `cardinal init` again")
     place.say(f"GitHub created the App {registration.app.slug}")
@@ -180,18 +180,18 @@ def _register(
 def _make_exchange(config: Config, wishes: Wishes, place: SetUpContext) -> Callable[[str], Registered]:
     def exchange(code: str) -> Registered:
         try:
-            made = convert(config.github_url, code)
+            converted = convert(config.github_url, code)
         except NotFoundError as error:
             page = f"{config.git_url}/organizations/{quote(wishes.owner)}/settings/apps"
             raise LostCodeError(page) from error
-        if made.owner.casefold() != wishes.owner.casefold():
+        if converted.owner.casefold() != wishes.owner.casefold():
             raise InitError(
-                f"the App was created for {made.owner} instead of {wishes.owner}: delete it at "
-                f"{made.page}, then run `cardinal init` again"
+                f"the App was created for {converted.owner} instead of {wishes.owner}: delete it at "
+                f"{converted.page}, then run `cardinal init` again"
             )
-        key, hook_secret = made.private_key.reveal(), made.webhook_secret.reveal()
-        client = made.client_id, made.client_secret.reveal()
-        app = Registered(made.app_id, made.slug, made.page, key, hook_secret, *client)
+        key, hook_secret = converted.private_key.reveal(), converted.webhook_secret.reveal()
+        client = converted.client_id, converted.client_secret.reveal()
+        app = Registered(converted.app_id, converted.slug, converted.page, key, hook_secret, *client)
         # Before anything else: GitHub never says these again.
         progress.write(config.home, Notes(wishes.owner, "", 0, place.clock().isoformat(), app))
         return app
@@ -199,20 +199,20 @@ def _make_exchange(config: Config, wishes: Wishes, place: SetUpContext) -> Calla
     return exchange
 
 
-def _verify_existing(given: Registered, config: Config, known: Notes, place: SetUpContext) -> Registered:
+def _verify_existing(given: Registered, config: Config, notes: Notes, place: SetUpContext) -> Registered:
     """Return the App once its key is known to be right, with a secret for its webhooks."""
     keyed = dataclasses.replace(config, app_id=given.app_id, private_key=Secret(given.private_key))
     try:
         answer = Hub(keyed, place.clock).as_app("GET", "/app").body
     except (TokenError, NotFoundError) as error:
         raise KeyRefusedError(given.app_id) from error
-    kept = known.app.webhook_secret if known.app and known.app.app_id == given.app_id else ""
+    kept = notes.app.webhook_secret if notes.app and notes.app.app_id == given.app_id else ""
     same = config.webhook_secret.reveal() if config.app_id == given.app_id else ""
     secret = given.webhook_secret or kept or same or secrets.token_hex(SECRET_BYTES)
     app = dataclasses.replace(
         given, slug=str(answer["slug"]), page=str(answer["html_url"]), webhook_secret=secret
     )
-    progress.write(config.home, Notes(known.owner, "", 0, place.clock().isoformat(), app))
+    progress.write(config.home, Notes(notes.owner, "", 0, place.clock().isoformat(), app))
     return app
 
 
@@ -228,7 +228,7 @@ def _check_app(hub: Hub, place: SetUpContext, app_id: int) -> str:
         )
     app = answer.body
     lacking = manifest(list_subscribed()).lacking(app.get("permissions") or {})
-    unsubscribed = manifest(list_subscribed()).unsubscribed(tuple(app.get("events") or ()))
+    unsubscribed = manifest(list_subscribed()).missing_events(tuple(app.get("events") or ()))
     page = str(app["html_url"])
     if lacking:
         place.say(f"the App lacks permissions: {', '.join(lacking)}; grant them on its page {page}")
@@ -276,7 +276,7 @@ def _point_webhook(hub: Hub, wishes: Wishes, place: SetUpContext, config: Config
 # --- the installation --------------------------------------------------------------------------------
 
 
-def _await_installation(hub: Hub, wishes: Wishes, place: SetUpContext, page: str, front: LocalServer) -> str:
+def _await_installation(hub: Hub, wishes: Wishes, place: SetUpContext, page: str, server: LocalServer) -> str:
     """Wait until the App is installed on the organisation, while the page keeps people company.
 
     Return the login as GitHub writes it: other names are compared with it.
@@ -285,7 +285,7 @@ def _await_installation(hub: Hub, wishes: Wishes, place: SetUpContext, page: str
     seen: dict[str, str] = {}
     asked_at = -ASK_S
 
-    def installed() -> bool:
+    def is_installed() -> bool:
         nonlocal asked_at
         if time.monotonic() - asked_at < ASK_S:
             return False
@@ -310,7 +310,7 @@ def _await_installation(hub: Hub, wishes: Wishes, place: SetUpContext, page: str
         seen["owner"] = str(installation["account"]["login"])
         return True
 
-    if not front.serve_until(installed, wishes.wait_s):
+    if not server.serve_until(is_installed, wishes.wait_s):
         raise NotInstalledError(wishes.owner, where, wishes.wait_s)
     place.say(f"the App is installed on {wishes.owner}")
     if seen["lacking"]:
@@ -330,13 +330,13 @@ def _prepare_board(hub: Hub, wishes: Wishes, place: SetUpContext) -> None:
     address = BoardAddress(wishes.owner, number)
     shared = _is_beside_others(config, address)
     named = wishes.policy_repository or ("" if shared else config.policy_repository)
-    wanted = ServedBoard(*address, named)
+    served_board = ServedBoard(*address, named)
     ready = board.prepare_board(
-        hub, *address, wanted.home_repository, named=bool(named), columns=wishes.columns
+        hub, *address, served_board.home_repository, named=bool(named), columns=wishes.columns
     )
     if shared:
         with open_services(place.environ, place.cwd) as services:
-            boards.add_board(services, wanted)
+            boards.add_board(services, served_board)
         place.say(f"the ledger now serves {address} as well as {config.board}: `cardinal boards list`")
     else:
         policy = {"POLICY_REPOSITORY": named} if wishes.policy_repository else {}
@@ -401,7 +401,7 @@ def _describe_view(ready: board.PreparedBoard) -> Iterator[str]:
             pass
 
 
-def _finish(wishes: Wishes, place: SetUpContext, registration: Registration, front: LocalServer) -> None:
+def _finish(wishes: Wishes, place: SetUpContext, registration: Registration, server: LocalServer) -> None:
     config = place.config()
     config.require_github()
     place.say(f"done: start it with `{program.of_home(config.home)}`, check it with `cardinal doctor`")
@@ -409,4 +409,4 @@ def _finish(wishes: Wishes, place: SetUpContext, registration: Registration, fro
         place.say(f"webhooks are received at http://{config.host}:{config.port}{WEBHOOK_PATH} once it runs")
     if registration.app is not None and registration.action:
         registration.ready = "The App is installed and the board is ready. Go back to the terminal."
-        front.serve_until(registration.read.is_set, LAST_PAGE_S)
+        server.serve_until(registration.read.is_set, LAST_PAGE_S)

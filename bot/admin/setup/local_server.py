@@ -126,7 +126,7 @@ def _add_form(app: Flask, registration: Registration) -> None:
         )
 
     @app.get(BACK)
-    def come_back() -> ResponseReturnValue:
+    def receive_registration() -> ResponseReturnValue:
         status, problem = registration.take(request.args.get("state", ""), request.args.get("code", ""))
         if status == 302:
             return redirect("/done", 302)  # so that the code leaves the address bar
@@ -135,7 +135,7 @@ def _add_form(app: Flask, registration: Registration) -> None:
 
 def _add_waiting(app: Flask, registration: Registration) -> None:
     @app.get("/done")
-    def done() -> ResponseReturnValue:
+    def show_end() -> ResponseReturnValue:
         registered = registration.app
         if registered is None:
             return redirect("/", 302)

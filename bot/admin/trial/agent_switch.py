@@ -49,12 +49,14 @@ def plan_switch(place: trial.Trial, agent: str) -> AgentSwitch:
     for start, end, written in sorted(replaced, reverse=True):
         text = text[:start] + written + text[end:]
     try:
-        made = trial.parse_policy(text)
+        new_policy = trial.parse_policy(text)
     except PolicyError as error:  # about a text that nobody has seen
         raise CloneError(_by_hand(file, policy, columns)) from error
-    if made != policy.model_copy(update={"board": policy.board.model_copy(update={"columns": columns})}):
+    if new_policy != policy.model_copy(
+        update={"board": policy.board.model_copy(update={"columns": columns})}
+    ):
         raise CloneError(_by_hand(file, policy, columns))
-    return AgentSwitch(text, made, tuple(changes))
+    return AgentSwitch(text, new_policy, tuple(changes))
 
 
 def _by_hand(file: Path, policy: Policy, columns: Mapping[str, ColumnPolicy]) -> str:

@@ -198,9 +198,9 @@ def hold_board(folder: Path) -> Iterator[None]:
 
 def run_forge(verb: str, source: Path, target: Path) -> None:
     """Let the forge read or write its own files. Raises CloneError."""
-    words = (sys.executable, "-P", "-m", "forge.portable.carried", verb, str(source), str(target))
+    args = (sys.executable, "-P", "-m", "forge.portable.carried", verb, str(source), str(target))
     command = die_with_parent(
-        words, env=os.environ, cwd=source
+        args, env=os.environ, cwd=source
     )  # a killed export or import leaves no writer behind
     done = subprocess.run(command, cwd=source, capture_output=True, text=True, timeout=FORGE_S, check=False)
     if done.returncode:

@@ -66,7 +66,7 @@ def look_at_checks(place: Trial, agent: str) -> TrialChecks:
     if offline and problem:
         return TrialChecks(plain, True, None, (_NO_SANDBOX, *lacking_programs(plain, image=LOCAL)))
     if offline:
-        steps = lines_in_clone(plain, names, _stood(packages))
+        steps = lines_in_clone(plain, names, _list_setup_lines(packages))
         way = _INSTALL.format(" && ".join(steps)) if all(steps) else _NO_WAY
         # Where packages that are there cannot be used, the problem says what to do.
         notes = (*notes, _UNTIL) if installed.problems else (*((way,) if steps else ()), *notes)
@@ -79,10 +79,10 @@ def look_at_checks(place: Trial, agent: str) -> TrialChecks:
 def _packages(place: Trial, installed: InstalledPackages, proposals: Iterable[Proposal]) -> Packages:
     """Return the packages for lines of set-up that are written in either way."""
     made = [installed.packages(place.top, proposal) for proposal in proposals]
-    return replace(made[-1], setup=tuple(dict.fromkeys(line for each in made for line in each.setup)))
+    return replace(made[-1], setup=tuple(dict.fromkeys(line for packages in made for line in packages.setup)))
 
 
-def _stood(packages: Packages | None) -> Collection[str]:
+def _list_setup_lines(packages: Packages | None) -> Collection[str]:
     return packages.setup if packages is not None else ()
 
 
@@ -98,11 +98,11 @@ def _without(proposal: Proposal, lines: Collection[str]) -> Proposal:
     if not lines:
         return proposal
 
-    def kept(given: tuple[str, ...]) -> tuple[str, ...]:
+    def drop_lines(given: tuple[str, ...]) -> tuple[str, ...]:
         return tuple(line for line in given if line not in lines)
 
     paths = {name: _without(part, lines) for name, part in proposal.paths.items()}
-    return replace(proposal, full=kept(proposal.full), fast=kept(proposal.fast), paths=paths)
+    return replace(proposal, full=drop_lines(proposal.full), fast=drop_lines(proposal.fast), paths=paths)
 
 
 def store_packages(place: Trial, checks: TrialChecks) -> None:

@@ -49,8 +49,8 @@ def _has_image() -> bool:
     return True
 
 
-def _run(script: str, *words: str) -> str:
-    command = ("bash", str(context.script(script)), *words)
+def _run(script: str, *args: str) -> str:
+    command = ("bash", str(context.script(script)), *args)
     ran = subprocess.run(command, capture_output=True, text=True, timeout=_LOOK_S, check=False)
     if ran.returncode != 0:
         raise CloneError(ran.stderr.strip().removeprefix("scripts/engine: "))

@@ -18,11 +18,11 @@ def find(folder: Path, commit: str, base: str = "") -> ClonedCommit:
     place = trial.trial_around(folder)
     if place is None:
         return cloned
-    known = cloned if cloned.has_file else clone.find(folder, commit, base or place.into)
-    known = replace(known, packages=place.folder / trial.PACKAGES)
-    if known.has_file:
-        return known
+    cloned_commit = cloned if cloned.has_file else clone.find(folder, commit, base or place.into)
+    cloned_commit = replace(cloned_commit, packages=place.folder / trial.PACKAGES)
+    if cloned_commit.has_file:
+        return cloned_commit
     policy = trial.policy_of(place)
     rules = policy.board.repositories.without_policy
     source = f"the board's {place.folder / trial.POLICY}"
-    return replace(known, policy=policy.model_copy(update={"repository": rules}), source=source)
+    return replace(cloned_commit, policy=policy.model_copy(update={"repository": rules}), source=source)

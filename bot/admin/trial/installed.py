@@ -94,7 +94,7 @@ def find_installed(
         faults = [*_faults_of_environment(top, name, own)]
         if not faults:
             advice = f"{name}/bin/pip install -e ."
-            faults += (_COPY.format(*each, advice) for each in _copies(top, (name,), modules))
+            faults += (_COPY.format(*leak, advice) for leak in _copies(top, (name,), modules))
         problems += faults
         if not faults:
             binds |= {f"repo/{name}": name, _AT: name}
@@ -110,7 +110,7 @@ def find_installed(
     shared = [_below(folder) for folder in with_packages]
     packages = tuple(f"{name}/package" for name in sorted(own))
     faults = [fault for name in shared for fault in _faults_of_modules(top, name)]
-    faults += (_COPY.format(*each, f"npm install {each[1]}") for each in _copies(top, shared, packages))
+    faults += (_COPY.format(*leak, f"npm install {leak[1]}") for leak in _copies(top, shared, packages))
     problems += faults
     if with_packages and not faults:
         binds |= {f"repo/{_below(folder)}": _below(folder) for folder in with_packages}
@@ -118,7 +118,7 @@ def find_installed(
             languages.add("node")
     for row, names in _find_in_folders(top, tracked, proposal):
         leaks = [(f"{name}/{file}", name) for name in names if (file := may_hold_password(top / name))]
-        problems += (_MAY_LEAK.format(*each) for each in leaks)
+        problems += (_MAY_LEAK.format(*leak) for leak in leaks)
         if not leaks:
             binds |= {f"repo/{name}": name for name in names}
             languages.add(row.language)
@@ -148,7 +148,7 @@ def lacking_modules(top: Path, installed: InstalledPackages, proposal: Proposal)
         if named and line not in proposal.setup:
             name = named["name"]
             there = (folder / "bin" / name).exists() or any(
-                (each / name).is_dir() or (each / f"{name}.py").is_file() for each in _sites(folder)
+                (site / name).is_dir() or (site / f"{name}.py").is_file() for site in _sites(folder)
             )
             if not there and name not in ("python", "unittest"):
                 lacking[line] = name
@@ -267,7 +267,7 @@ def _holds_code(metadata: Path, endings: tuple[str, ...] = (".py", ".so")) -> bo
 
 
 def _faults_of_programs(top: Path, name: str) -> Iterator[str]:
-    if any(_is_wide(Path(each), top) for each in _interpreters(top / name)):
+    if any(_is_wide(Path(interpreter), top) for interpreter in _interpreters(top / name)):
         yield f"the Python of {name} is in a folder with other things: make {name} with another Python"
     if elsewhere := next(_read_creation(top / name), ""):
         yield _MOVED.format(name, elsewhere)

@@ -53,12 +53,12 @@ def check_payment(
                 _try(payer, agent.models(model)[0], say)
 
 
-def _try(payer: Provider, model: str, say: Callable[[str], None]) -> None:
-    if missing := missing_extra(payer):
+def _try(provider: Provider, model: str, say: Callable[[str], None]) -> None:
+    if missing := missing_extra(provider):
         raise CloneError(missing)
-    if not key_trial.is_key(payer):
+    if not key_trial.is_key(provider):
         return
-    result = key_trial.try_key(payer, model)
+    result = key_trial.try_key(provider, model)
     if result.is_refused:
         raise CloneError(_STOPPED.format(result.problem))
     if result.problem:

@@ -93,21 +93,21 @@ def find(folder: Path, into: str) -> Trial:
     """
     if git_output(folder, "rev-parse", "--is-bare-repository").strip() == "true":
         raise CloneError(f"{folder} is a bare repository: go to a clone of it")
-    place = _around(folder, into)
-    if place is None:
+    trial = _around(folder, into)
+    if trial is None:
         raise CloneError(NO_REPOSITORY.format(folder.resolve()))
-    _check_folder(place)
-    if not place.is_new:
-        known = str(place.answers()["into"])
+    _check_folder(trial)
+    if not trial.is_new:
+        known = str(trial.answers()["into"])
         if into not in ("", known):
             raise CloneError(f"this board's Done merges into {known}: drop --into, or delete {FOLDER}")
-        return replace(place, into=known)
-    if (place.folder / "env").exists():
-        raise CloneError(f"{place.folder} is the home of a Cardinal: use another clone")
-    if not commit_of(place.top, "HEAD"):
+        return replace(trial, into=known)
+    if (trial.folder / "env").exists():
+        raise CloneError(f"{trial.folder} is the home of a Cardinal: use another clone")
+    if not commit_of(trial.top, "HEAD"):
         raise CloneError("there are no commits yet: run `git commit --allow-empty -m init`, then try again")
-    current = git_output(place.top, "symbolic-ref", "--short", "--quiet", "HEAD").strip()
-    return Trial(place.top, place.common, _branch(place.top, into or current))
+    current = git_output(trial.top, "symbolic-ref", "--short", "--quiet", "HEAD").strip()
+    return Trial(trial.top, trial.common, _branch(trial.top, into or current))
 
 
 def trial_around(folder: Path) -> Trial | None:
@@ -115,11 +115,11 @@ def trial_around(folder: Path) -> Trial | None:
 
     None without one that this user made on this machine. Raises CloneError.
     """
-    here = _around(folder, "")
-    if here is None:
+    trial = _around(folder, "")
+    if trial is None:
         return None
-    for top in dict.fromkeys((here.top, here.common.parent)):
-        place = replace(here, top=top)
+    for top in dict.fromkeys((trial.top, trial.common.parent)):
+        place = replace(trial, top=top)
         if not place.is_new and place.is_from_here():
             _check_folder(place)
             return replace(place, into=str(place.answers()["into"]))
@@ -128,8 +128,8 @@ def trial_around(folder: Path) -> Trial | None:
 
 def _around(folder: Path, into: str) -> Trial | None:
     """Return the place in the work tree around `folder`; None outside of one."""
-    wanted, words = ("--show-toplevel", "--git-common-dir"), ("rev-parse", "--path-format=absolute")
-    top, common = (git_output(folder, *words, each).removesuffix("\n") for each in wanted)
+    wanted, args = ("--show-toplevel", "--git-common-dir"), ("rev-parse", "--path-format=absolute")
+    top, common = (git_output(folder, *args, each).removesuffix("\n") for each in wanted)
     if Path(top).name == FOLDER:  # the board's own folder is a repository, so that `git clean` leaves it
         return _around(Path(top).parent, into)
     return Trial(Path(top), Path(common), into) if top else None

@@ -63,8 +63,8 @@ def of_commit(hub: Hub, repository: str, sha: str) -> tuple[Check, ...]:
     checks += map(_of_status, _statuses(hub, repository, sha))
     by_name: dict[str, Check] = {}
     for check in checks:
-        known = by_name.setdefault(check.name, check)
-        if _WORSE.index(check.light) < _WORSE.index(known.light):
+        known_check = by_name.setdefault(check.name, check)
+        if _WORSE.index(check.light) < _WORSE.index(known_check.light):
             by_name[check.name] = check
     return tuple(by_name.values())
 

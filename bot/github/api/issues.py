@@ -141,7 +141,7 @@ def add_labels(hub: Hub, repository: str, number: int, labels: Sequence[str]) ->
 
 
 def change_assignees(
-    hub: Hub, repository: str, number: int, people: Sequence[str], *, wanted: bool
+    hub: Hub, repository: str, number: int, people: Sequence[str], *, assign: bool
 ) -> tuple[str, ...]:
     """Add people to an issue's assignees, or remove them; return all that it has then.
 
@@ -149,8 +149,8 @@ def change_assignees(
     docs.github.com/rest/issues/assignees#add-assignees-to-an-issue.
     """
     path = f"{repository_path(repository)}/issues/{number}/assignees"
-    given = {"assignees": list(people)}
-    answer = hub.rest("POST", path, body=given) if wanted else hub.rest("DELETE", path, body=given)
+    body = {"assignees": list(people)}
+    answer = hub.rest("POST", path, body=body) if assign else hub.rest("DELETE", path, body=body)
     return tuple(str(it["login"]) for it in answer.body.get("assignees") or ())
 
 

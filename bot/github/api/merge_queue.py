@@ -58,22 +58,22 @@ def wait(
     after all.
     """
     try:
-        now = read(hub, pull_id)
+        merging = read(hub, pull_id)
     except NotFoundError:
         return ""
-    if now.state == "open" and now.head != head:
+    if merging.state == "open" and merging.head != head:
         raise ConflictError("merge", 409, "the head has moved")
-    if now.queued or now.auto:
-        return QUEUE if now.queued else AUTO
+    if merging.queued or merging.auto:
+        return QUEUE if merging.queued else AUTO
     running = deploys or _is_running(hub, repository, head, refused)
-    if now.has_queue and not running:
+    if merging.has_queue and not running:
         try:
             hub.graphql(project_queries.ENQUEUE_PULL, {"pull": pull_id, "head": head})
         except PermissionMissingError as error:
             because = f"{error.because}; a merge queue takes pull requests from an App with {ENQUEUES}"
             raise PermissionMissingError(error.call, error.status, because) from error
         return QUEUE
-    if not (now.allows_auto and running):
+    if not (merging.allows_auto and running):
         return ""
     message = {"title": words.get("commit_title"), "text": words.get("commit_message")}
     variables = {"pull": pull_id, "head": head, "method": method.upper(), **message}
@@ -96,8 +96,8 @@ def _is_running(hub: Hub, repository: str, head: str, refused: str) -> bool:
 
 def cancel(hub: Hub, pull_id: str) -> None:
     """Cancel the merge by GitHub itself; a pull request that does not wait needs nothing."""
-    now = read(hub, pull_id)
-    if now.queued:
+    merging = read(hub, pull_id)
+    if merging.queued:
         hub.graphql(project_queries.DEQUEUE_PULL, {"pull": pull_id})
-    if now.auto:
+    if merging.auto:
         hub.graphql(project_queries.DISABLE_AUTO_MERGE, {"pull": pull_id})

@@ -252,9 +252,9 @@ def move_card(hub: Hub, board_id: BoardId, card_id: CardId, status_field_id: str
     hub.graphql(project_queries.MOVE_CARD, variables)
 
 
-def set_archived(hub: Hub, board_id: BoardId, card_id: CardId, wanted: bool) -> None:
+def set_archived(hub: Hub, board_id: BoardId, card_id: CardId, archived: bool) -> None:
     """Archive the card, or bring it back to where it stood; one that is so already stays so."""
-    document = project_queries.ARCHIVE_CARD if wanted else project_queries.UNARCHIVE_CARD
+    document = project_queries.ARCHIVE_CARD if archived else project_queries.UNARCHIVE_CARD
     hub.graphql(document, {"board": board_id, "card": card_id})
 
 

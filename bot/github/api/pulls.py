@@ -50,7 +50,7 @@ def find_open(hub: Hub, repository: str, branch: str) -> PullLook | None:
 class BranchPull:
     """A pull request from a branch of the repository itself; `author_id` is the user's who opened it."""
 
-    look: PullLook
+    pull: PullLook
     branch: str
     author_id: int
 
@@ -113,10 +113,10 @@ def open_draft(hub: Hub, repository: str, *, branch: str, title: str, body: str)
             fields["title"] = f"{UNREADY}{title}"
             return _pull_of(hub.rest("POST", path, body={**fields, "draft": False}).body)
     except RefusedError as error:
-        there = find_open(hub, repository, branch) if "already exists" in error.because.lower() else None
-        if there is None:
+        pull = find_open(hub, repository, branch) if "already exists" in error.because.lower() else None
+        if pull is None:
             raise
-        return there
+        return pull
 
 
 def edit(hub: Hub, repository: str, number: int, **changes: str) -> None:
@@ -135,11 +135,11 @@ def merge(hub: Hub, repository: str, number: int, *, method: str, head: str, wor
         path = f"{repository_path(repository)}/pulls/{number}/merge"
         answer = hub.rest("PUT", path, body=fields, workflows=changes_workflows(hub, repository, number))
     except (RefusedError, ConflictError) as error:
-        now = read(hub, repository, number)
-        if now.state == "merged":
-            return now.merge_commit
-        undecided = now.mergeable is None or isinstance(error, ConflictError)  # the head is the right one
-        if undecided and now.state == "open" and now.head == head:
+        pull = read(hub, repository, number)
+        if pull.state == "merged":
+            return pull.merge_commit
+        undecided = pull.mergeable is None or isinstance(error, ConflictError)  # the head is the right one
+        if undecided and pull.state == "open" and pull.head == head:
             raise UnavailableError(error.call, error.status, error.because) from error
         raise
     return str(answer.body["sha"])

@@ -30,9 +30,11 @@ def binding(hub: Hub, repository: str, objections: tuple[RuleObjection, ...]) ->
     Source: docs.github.com/rest/repos/rules#get-a-repository-ruleset (current_user_can_bypass).
     """
     free = {
-        number for number in {each.ruleset for each in objections} if _may_bypass(hub, repository, number)
+        number
+        for number in {objection.ruleset for objection in objections}
+        if _may_bypass(hub, repository, number)
     }
-    return tuple(each for each in objections if each.ruleset not in free)
+    return tuple(objection for objection in objections if objection.ruleset not in free)
 
 
 def _may_bypass(hub: Hub, repository: str, number: int) -> bool:

@@ -36,7 +36,7 @@ class GroupMoved(Fact):
             concerned = cards.of_pull(db, self.repository, self.number)
         groups = [(card.card_id, self.number, self.sha) for card in concerned if not card.archived]
         gone = self.reason[:40]
-        events = tuple(GroupGone(*it, gone) if gone else GroupFormed(*it) for it in groups)
+        events = tuple(GroupGone(*group, gone) if gone else GroupFormed(*group) for group in groups)
         resolution.makers.append(lambda _: events)
 
 

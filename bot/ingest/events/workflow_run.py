@@ -23,8 +23,8 @@ class WorkflowFailed(CardTriggered):
     branch: str
 
     def meets(self, trigger: CardTrigger) -> bool:
-        wanted = trigger.workflow_failed
-        return wanted is not None and wanted.branch == self.branch and wanted.workflow in self.workflow
+        workflow = trigger.workflow_failed
+        return workflow is not None and workflow.branch == self.branch and workflow.workflow in self.workflow
 
 
 def read(payload: Payload, *, bot_id: int) -> tuple[Fact, ...]:

@@ -38,7 +38,7 @@ def carry_out(context: OutboxContext, intent: AskAssistant, entry: Entry) -> Act
         return ActResult()
     open_ones = [message for message in recent if _is_open(message)]
     newest = max((message.comment_id for message in open_ones), default=0)
-    if _answered(newest, card.last_answered, recent):
+    if _is_answered(newest, card.last_answered, recent):
         return ActResult()
     _wait_for_quiet(context, recent)
     assistant.require_allowed(context, card)
@@ -53,7 +53,7 @@ def carry_out(context: OutboxContext, intent: AskAssistant, entry: Entry) -> Act
     def events(db: Connection) -> tuple[Event, ...]:
         fresh = cards.get(db, card.card_id)
         recent = messages.newest(db, card.card_id, assistant.MAX_MESSAGES)
-        if fresh is None or _answered(newest, fresh.last_answered, recent):
+        if fresh is None or _is_answered(newest, fresh.last_answered, recent):
             return ()
         replied = AssistantReplied(card.card_id, answer.text, brief, newest)
         return (assistant.meter_call(card.card_id, answer, _asker(open_ones, card)), replied)
@@ -69,11 +69,11 @@ def _is_open(message: MessageRow) -> bool:
 
 def _asker(open_ones: Sequence[MessageRow], card: CardRow) -> str:
     """Return who said the newest message, or let it through; else who put the card there, or wrote it."""
-    last = max(open_ones, key=lambda it: it.comment_id, default=None)
+    last = max(open_ones, key=lambda message: message.comment_id, default=None)
     return (last.vouched_by or last.author) if last is not None else card.mover or card.author
 
 
-def _answered(newest: int, last_answered: int, recent: tuple[MessageRow, ...]) -> bool:
+def _is_answered(newest: int, last_answered: int, recent: tuple[MessageRow, ...]) -> bool:
     if newest == 0:
         return any(message.place == ASSISTANT for message in recent)
     return last_answered >= newest

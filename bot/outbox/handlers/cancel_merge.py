@@ -30,9 +30,9 @@ def carry_out(context: OutboxContext, intent: CancelMerge, _entry: Entry) -> Act
         return ActResult()
 
     def events(db: Connection) -> tuple[Event, ...]:
-        known = awaited.get(db, intent.card_id)
-        if known is None or known.head != intent.head:
+        merge = awaited.get(db, intent.card_id)
+        if merge is None or merge.head != intent.head:
             return ()
-        return (MergeAwaited(intent.card_id, known.number, "", intent.head, intent.because),)
+        return (MergeAwaited(intent.card_id, merge.number, "", intent.head, intent.because),)
 
     return ActResult(str(pull.number), intent.head, events)

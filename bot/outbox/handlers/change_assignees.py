@@ -20,7 +20,7 @@ def carry_out(context: OutboxContext, intent: ChangeAssignees, _entry: Entry) ->
     card = current_card(context, intent.card_id)
     issue = issue_of(card, context)
     there = issues.change_assignees(
-        context.hub, issue.repository, issue.number, intent.people, wanted=intent.wanted
+        context.hub, issue.repository, issue.number, intent.people, assign=intent.wanted
     )
     assigned = {login.casefold() for login in there}
     missing = [login for login in intent.people if login.casefold() not in assigned]

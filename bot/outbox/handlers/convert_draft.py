@@ -44,18 +44,18 @@ def carry_out(context: OutboxContext, intent: ConvertDraft, entry: Entry) -> Act
             return ActResult()
         repository = _repository(db, context, card)
     try:
-        made = board.convert_draft(context.hub, card.card_id, repository)
-        return _converted(card, made.content_id, made.repository, made.number)
+        draft = board.convert_draft(context.hub, card.card_id, repository)
+        return _record_conversion(card, draft.content_id, draft.repository, draft.number)
     except (RefusedError, NotFoundError, PermissionMissingError) as error:
-        now = board.read_card(context.hub, card.card_id)
-        if now is not None and now.number is not None and now.repository is not None:
-            return _converted(card, now.content_id, now.repository, now.number)
+        reading = board.read_card(context.hub, card.card_id)
+        if reading is not None and reading.number is not None and reading.repository is not None:
+            return _record_conversion(card, reading.content_id, reading.repository, reading.number)
         if isinstance(error, RefusedError):
             raise
-        return _replace(context, card, now, entry, repository)
+        return _replace(context, card, reading, entry, repository)
 
 
-def _converted(card: CardRow, content_id: str, repository: str, number: int) -> ActResult:
+def _record_conversion(card: CardRow, content_id: str, repository: str, number: int) -> ActResult:
     def events(db: Connection) -> tuple[Event, ...]:
         fresh = cards.get(db, card.card_id)
         if fresh is None or fresh.number is not None:
@@ -101,7 +101,7 @@ def _replace(
         stop = stops.stop_of_card(db, board_id, card.card_id)
         if stop is None:
             return (replaced,)
-        held = StopOrdered(
+        event = StopOrdered(
             board_id=board_id,
             scope="card",
             target=card_id,
@@ -109,7 +109,7 @@ def _replace(
             because=stop.because,
             claims=stop.claims,
         )
-        return (held, replaced, StopLifted(board_id, "card", card.card_id, stop.by))
+        return (event, replaced, StopLifted(board_id, "card", card.card_id, stop.by))
 
     return ActResult(content_id, repository, events)
 
@@ -119,9 +119,9 @@ def _is_in_place(context: OutboxContext, card: CardRow, card_id: CardId) -> bool
 
     Raises TooSoonError while GitHub may still show it as of before.
     """
-    seen = board.read_card(context.hub, card_id)
-    in_place = seen is not None and same_column(seen.column, card.column)
-    if seen is None or not (in_place or seen.updated_at <= context.clock() - BEHIND):
+    reading = board.read_card(context.hub, card_id)
+    in_place = reading is not None and same_column(reading.column, card.column)
+    if reading is None or not (in_place or reading.updated_at <= context.clock() - BEHIND):
         raise TooSoonError(
             context.clock() + timedelta(seconds=AGAIN_S), "the issue's card was moved just now"
         )
@@ -132,9 +132,9 @@ def _require_still(context: OutboxContext, card: CardRow, draft: CardReading, en
     """Raise TooSoonError while the ledger does not know where the draft is, or something is done about it."""
     moved = draft.archived or not same_column(draft.column, card.column)
     with context.reading() as db:
-        held = [it for it in outbox.open_of_card(db, card.card_id) if it.holder not in ("", entry.holder)]
-    if moved or held:
-        because = "the draft was moved just now" if moved else f"{held[0].act} is being carried out for it"
+        entries = [it for it in outbox.open_of_card(db, card.card_id) if it.holder not in ("", entry.holder)]
+    if moved or entries:
+        because = "the draft was moved just now" if moved else f"{entries[0].act} is being carried out for it"
         raise TooSoonError(context.clock() + timedelta(seconds=AGAIN_S), because)
 
 

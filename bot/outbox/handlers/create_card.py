@@ -63,14 +63,14 @@ def carry_out(context: OutboxContext, intent: CreateCard, entry: Entry) -> ActRe
     card_id = put_on_board(context, card.board_id, node_id)
 
     def events(db: Connection) -> tuple[Event, ...]:
-        known = CardMade(intent.run_id, intent.proposal, intent.title, repository, number)
+        event = CardMade(intent.run_id, intent.proposal, intent.title, repository, number)
         if intent.repository:
-            return (known, CardLinked(intent.run_id, f"{repository}#{number}", relation, intent.reason))
+            return (event, CardLinked(intent.run_id, f"{repository}#{number}", relation, intent.reason))
         if intent.column or intent.skills:
-            return (known, *_place(db, intent, card, card_id, known))
+            return (event, *_place(db, intent, card, card_id, event))
         report = findings.get(db, intent.run_id)
         if report is None or not 0 < intent.proposal <= len(report.follow_ups):
-            return (known,)  # the agent requested the card itself, during its work
+            return (event,)  # the agent requested the card itself, during its work
         return (FollowUpMade(card.card_id, intent.run_id, intent.proposal, repository, number),)
 
     return ActResult(str(number), text_digest(text), events)
@@ -82,7 +82,7 @@ def _place(
     """Return the events of a request for the card's column and skills, by whoever asked for the run."""
     key, by = f"{intent.run_id}:{intent.proposal}", run_of(db, intent.run_id).by
     place, board_id = (intent.column, intent.skills, by), card.board_id
-    wish = JobRequested(
+    event = JobRequested(
         board_id=board_id,
         key=key,
         repository=made.repository,
@@ -94,7 +94,7 @@ def _place(
         user_id=0,
         via=intent.run_id,
     )
-    return (wish, JobMade(card_id, board_id, key, made.repository, made.number, *place))
+    return (event, JobMade(card_id, board_id, key, made.repository, made.number, *place))
 
 
 def _require_leave(context: OutboxContext, intent: CreateCard, card: CardRow) -> None:
@@ -115,9 +115,9 @@ def _require_leave(context: OutboxContext, intent: CreateCard, card: CardRow) ->
 def _parents(context: OutboxContext, intent: CreateCard) -> tuple[str, ...]:
     """Return the issues that come before the new one: the run's own earlier cards, by title if not made."""
     with context.reading() as db:
-        made = children.of_card(db, intent.card_id)
-    mine = (it for it in made if it.run_id == intent.run_id and it.proposal in intent.after)
-    names = (f"{it.repository}#{it.number}" if it.number else f"“{it.title}”" for it in mine)
+        new_children = children.of_card(db, intent.card_id)
+    own_children = (it for it in new_children if it.run_id == intent.run_id and it.proposal in intent.after)
+    names = (f"{it.repository}#{it.number}" if it.number else f"“{it.title}”" for it in own_children)
     return (*intent.parents, *names)
 
 

@@ -26,7 +26,7 @@ def carry_out(context: OutboxContext, intent: CreateJob, entry: Entry) -> ActRes
         intent.column if wait_for(context, entry, board_id, thread, node_id, parents=intent.parents) else ""
     )
     card_id = put_on_board(context, board_id, node_id)
-    done = JobMade(
+    event = JobMade(
         card_id=card_id,
         board_id=board_id,
         key=intent.key,
@@ -36,4 +36,4 @@ def carry_out(context: OutboxContext, intent: CreateJob, entry: Entry) -> ActRes
         skills=intent.skills,
         by=intent.by,
     )
-    return ActResult(str(number), text_digest(text), lambda _: (done,))
+    return ActResult(str(number), text_digest(text), lambda _: (event,))

@@ -21,7 +21,7 @@ def carry_out(context: OutboxContext, intent: CreateScheduledCard, entry: Entry)
     number, node_id = make_issue(context, entry, repository, intent.title, text, labels=intent.labels)
     board_id = BoardId(intent.card_id)
     put_on_board(context, board_id, node_id, intent.column)
-    done = ScheduledCardMade(
+    event = ScheduledCardMade(
         board_id=board_id,
         schedule=intent.schedule,
         due_at=intent.due_at,
@@ -29,4 +29,4 @@ def carry_out(context: OutboxContext, intent: CreateScheduledCard, entry: Entry)
         number=number,
         event=intent.event,
     )
-    return ActResult(str(number), text_digest(text), lambda _: (done,))
+    return ActResult(str(number), text_digest(text), lambda _: (event,))

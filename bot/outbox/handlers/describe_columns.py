@@ -18,19 +18,19 @@ def carry_out(context: OutboxContext, intent: DescribeColumns, _entry: Entry) ->
     """Describe the policy's columns; others keep people's texts, but lose Cardinal's."""
     board_id = BoardId(intent.card_id)
     with context.reading() as db:
-        known = boards.get(db, board_id)
-    if known is None:
+        board = boards.get(db, board_id)
+    if board is None:
         return ActResult()
     policy = context.policy(board_id)
     ours = {UNSERVED, *(consequence(column) for column in policy.board.columns.values())}
     wanted = {}
-    for column in known.columns:
-        served = policy.column(column.name)
-        if served is not None:
-            wanted[column.name] = consequence(served)
+    for column in board.columns:
+        column_policy = policy.column(column.name)
+        if column_policy is not None:
+            wanted[column.name] = consequence(column_policy)
         elif column.description in ours:  # the column was served before somebody renamed it
             wanted[column.name] = UNSERVED
-    projects.describe_columns(context.hub, known.status_field_id, wanted)
+    projects.describe_columns(context.hub, board.status_field_id, wanted)
     return ActResult(
-        known.status_field_id, text_digest("\n".join(f"{k}: {v}" for k, v in sorted(wanted.items())))
+        board.status_field_id, text_digest("\n".join(f"{k}: {v}" for k, v in sorted(wanted.items())))
     )

@@ -18,11 +18,11 @@ def carry_out(context: OutboxContext, intent: FillField, _entry: Entry) -> ActRe
     """Choose the option, unless somebody chose one; raises GivenUpError without such a field or option."""
     with context.reading() as db:
         card = read_row(db, intent.card_id)
-        known = boards.get(db, card.board_id)
-    if known is None or card.archived:
+        board = boards.get(db, card.board_id)
+    if board is None or card.archived:
         return ActResult()
     # Read now: fields and options that people make on the board are no news to Cardinal.
-    fields = projects.read_board(context.hub, known.owner, known.number).fields
+    fields = projects.read_board(context.hub, board.owner, board.number).fields
     field_id = next(
         (it.field_id for it in fields if it.name == intent.field and it.kind == SINGLE_SELECT), None
     )
@@ -35,5 +35,5 @@ def carry_out(context: OutboxContext, intent: FillField, _entry: Entry) -> ActRe
             " take it out of `options` of the rule"
         )
     if not projects.option_of_card(context.hub, card.card_id, intent.field):
-        projects.move_card(context.hub, known.board_id, card.card_id, field_id, options[intent.option])
+        projects.move_card(context.hub, board.board_id, card.card_id, field_id, options[intent.option])
     return ActResult(card.card_id)

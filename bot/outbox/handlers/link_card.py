@@ -27,7 +27,7 @@ def carry_out(context: OutboxContext, intent: LinkCard, _entry: Entry) -> ActRes
             raise GivenUpError(
                 "the two would wait for each other in a circle: take one dependency away first"
             )
-    return change_dependency(context, blocked, blocking, wanted=True)
+    return change_dependency(context, blocked, blocking, linked=True)
 
 
 def ends(db: Connection, intent: LinkCard | UnlinkCard) -> tuple[CardRow, CardRow]:
@@ -42,26 +42,26 @@ def ends(db: Connection, intent: LinkCard | UnlinkCard) -> tuple[CardRow, CardRo
 
 
 def change_dependency(
-    context: OutboxContext, blocked: CardRow, blocking: CardRow, *, wanted: bool
+    context: OutboxContext, blocked: CardRow, blocking: CardRow, *, linked: bool
 ) -> ActResult:
     """Add or remove the dependency; GitHub refuses a change that is made already, as after an attempt without
     answer.
     """
-    act = issues.add_blocked_by if wanted else issues.remove_blocked_by
+    act = issues.add_blocked_by if linked else issues.remove_blocked_by
     ends = blocked.content_id, blocking.content_id
     try:
         act(context.hub, *ends)
     except RefusedError as error:
-        if issues.is_blocked_by(context.hub, *ends) is not wanted:
+        if issues.is_blocked_by(context.hub, *ends) is not linked:
             raise GivenUpError(
                 f"GitHub refuses it ({error.because}): look at the dependencies of both"
             ) from error
     return ActResult()
 
 
-def _place(card: CardRow) -> links.Place:
+def _place(card: CardRow) -> links.IssueRef:
     return card.repository or "", card.number or 0
 
 
-def _blockers(db: Connection, card: CardRow) -> set[links.Place]:
+def _blockers(db: Connection, card: CardRow) -> set[links.IssueRef]:
     return {(link.repository, link.number) for link in links.of_card(db, card.card_id)}

@@ -36,22 +36,26 @@ def carry_out(context: OutboxContext, intent: MarkReady, _entry: Entry) -> ActRe
     if not gate.lets_through:  # somebody pushed in the meantime, and that is known
         raise GivenUpError(f"the gate did not let {card.pull_head[:7]} through: say /cardinal check")
     gate_check.demand_same(context, card, card.pull_head)
-    now = pulls.read(context.hub, pull.repository, pull.number)
-    if (now.state, now.draft, now.head) == ("open", True, card.pull_head):
+    pull_look = pulls.read(context.hub, pull.repository, pull.number)
+    if (pull_look.state, pull_look.draft, pull_look.head) == ("open", True, card.pull_head):
         ready = _mark(context, card, pull)
-        now = replace(now, draft=False) if ready else pulls.read(context.hub, pull.repository, pull.number)
-    if (now.state, now.head) != ("open", card.pull_head):
-        _check_is_news(context, card, now)
+        pull_look = (
+            replace(pull_look, draft=False)
+            if ready
+            else pulls.read(context.hub, pull.repository, pull.number)
+        )
+    if (pull_look.state, pull_look.head) != ("open", card.pull_head):
+        _check_is_news(context, card, pull_look)
 
     def events(db: Connection) -> tuple[Event, ...]:
-        fresh, seen = cards.get(db, intent.card_id), (now.state, now.draft, now.head)
+        fresh, seen = cards.get(db, intent.card_id), (pull_look.state, pull_look.draft, pull_look.head)
         if fresh is None or fresh.pull_number != pull.number:
             return ()
         if seen == (fresh.pull_state, fresh.pull_draft, fresh.pull_head):
             return ()
         return (PullChanged(intent.card_id, pull.number, *seen),)
 
-    return ActResult(str(pull.number), "ready" if not now.draft else now.head, events)
+    return ActResult(str(pull.number), "ready" if not pull_look.draft else pull_look.head, events)
 
 
 def _check_is_news(context: OutboxContext, card: CardRow, now: pulls.PullLook) -> None:
@@ -68,7 +72,7 @@ def _mark(context: OutboxContext, card: CardRow, pull: CommentThread) -> bool:
     try:
         return reviews.mark_ready(context.hub, pull.repository, card.pull_node_id, card.pull_head)
     except RefusedError:
-        now = pulls.read(context.hub, pull.repository, pull.number)
-        if now.draft and now.state == "open":
+        pull_look = pulls.read(context.hub, pull.repository, pull.number)
+        if pull_look.draft and pull_look.state == "open":
             raise
         return False

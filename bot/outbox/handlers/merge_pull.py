@@ -53,20 +53,23 @@ def carry_out(context: OutboxContext, intent: MergePull, _entry: Entry) -> ActRe
     """Merge, or let GitHub do so once it can; raises GivenUpError with advice for a person."""
     with context.reading() as db:
         card = read_row(db, intent.card_id)
-        seen, gate = snapshots.of_card(db, intent.card_id), checks.standing(db, intent.card_id, intent.head)
+        snapshot, gate = (
+            snapshots.of_card(db, intent.card_id),
+            checks.standing(db, intent.card_id, intent.head),
+        )
     policy = context.policy(card.board_id)
     column = policy.column(card.column)
     away = card.archived or column is None or not has_action(column.entry_actions, "merge")
-    taken = away and (not card.mover or (seen is not None and is_dragged(policy, seen)))
+    taken = away and (not card.mover or (snapshot is not None and is_dragged(policy, snapshot)))
     if card.pull_state == "merged" or card.given_up or taken:
         return ActResult()  # done, if an answer was lost or a person was quicker; or the card was taken back
     pull = pull_of(card)
     if pull is None:
         raise GivenUpError("there is no pull request to merge")
-    if seen is None or seen.open_pull is None:
+    if snapshot is None or snapshot.open_pull is None:
         raise GivenUpError(f"#{pull.number} is not open any more")
     # Checked again for the commit that the rules saw: its state may have changed since.
-    because = unmergeable(seen, replace(seen.open_pull, head=intent.head, gate=gate), intent.requires)
+    because = unmergeable(snapshot, replace(snapshot.open_pull, head=intent.head, gate=gate), intent.requires)
     if because:
         raise GivenUpError(f"#{pull.number} could not be merged: {because}, then /cardinal retry")
     gate_check.demand_same(context, card, intent.head)
@@ -93,12 +96,12 @@ def _attempt(
     context: OutboxContext, card: CardRow, pull: CommentThread, intent: MergePull
 ) -> tuple[str, str, str]:
     """Return as `_merge` does; raises GivenUpError with advice for a person."""
-    words = {}  # a rebase makes no commit of its own
+    message = {}  # a rebase makes no commit of its own
     if intent.method != "rebase":
         credit = _credits_of(context, card, pull, intent.head)
-        words = merge_message.write(card, pull.number, intent.method, credit)
+        message = merge_message.write(card, pull.number, intent.method, credit)
     try:
-        return _merge(context.hub, card, pull, intent, words)
+        return _merge(context.hub, card, pull, intent, message)
     except ConflictError as error:
         because = f"#{pull.number} changed in the meantime: look at it again, then drag the card here again"
         raise GivenUpError(because) from error
@@ -144,9 +147,11 @@ def _merge(
     rules = rulesets.of_branch(hub, repository, base)
     # Signatures are GitHub's to judge: it alone knows the keys.
     objections = of_merge(rules, base, method, "\n\n".join(words.values()), signed=True)
-    against = rulesets.binding(hub, repository, tuple(each for each in objections if each.refuses))
+    against = rulesets.binding(
+        hub, repository, tuple(objection for objection in objections if objection.refuses)
+    )
     if against:
-        raise RefusedError("merge", 405, "; ".join(each.text for each in against))
+        raise RefusedError("merge", 405, "; ".join(objection.text for objection in against))
     refused, awaits = _unmet(hub, repository, base, rules, head), ""
     if not refused:
         try:
@@ -207,17 +212,17 @@ def _credits_of(context: OutboxContext, card: CardRow, pull: CommentThread, head
         run_id for commit in commits if commit.is_own for run_id in find_run_trailers(commit.message)[-1:]
     }
     with context.reading() as db:
-        made = [
+        new_runs = [
             run
             for run in reversed(runs.of_card(db, card.card_id, limit=_MAX_RUNS))
             if run.run_id in named or run.pushed_head == head
         ]
-        newest = [plans.newest(db, run.run_id) for run in made]
+        newest = [plans.newest(db, run.run_id) for run in new_runs]
         approvers = verdicts.approvers(db, card.card_id, head)
     decided = [plan.by for plan in newest if plan is not None and plan.state == "approved"]
     return MergeCredits(
-        runs=tuple(run.run_id for run in made),
-        requesters=tuple(filter(None, map(requester_of, made))),
+        runs=tuple(run.run_id for run in new_runs),
+        requesters=tuple(filter(None, map(requester_of, new_runs))),
         plan_approvers=tuple(by for by in decided if by != _BY_POLICY and LOGIN.fullmatch(by)),
         approvers=approvers,
         authors=tuple(_authors(commits)),

@@ -24,19 +24,19 @@ def carry_out(context: OutboxContext, intent: MoveCard, _entry: Entry) -> ActRes
     """
     with context.reading() as db:
         card = read_row(db, intent.card_id)
-        known = boards.get(db, card.board_id)
-    gone = known is None or card.archived
-    if known is None or gone or (intent.source and card.column != intent.source):
+        board = boards.get(db, card.board_id)
+    gone = board is None or card.archived
+    if board is None or gone or (intent.source and card.column != intent.source):
         if intent.commanded and (gone or not same_column(card.column, intent.column)):
             where = "it left the board" if gone else f"someone moved it to {card.column or 'no column'}"
             raise GivenUpError(f"{where} meanwhile, so it did not go to {intent.column}")
         return ActResult()  # a rule's wish, which somebody overtook; or an earlier try was
-    same = (column for column in known.columns if same_column(column.name, intent.column))
+    same = (column for column in board.columns if same_column(column.name, intent.column))
     target = next(same, None)  # a policy may spell it otherwise
     if target is None:
-        names = ", ".join(column.name for column in known.columns)
+        names = ", ".join(column.name for column in board.columns)
         raise GivenUpError(f"the board has no column {intent.column}; it has {names}")
-    projects.move_card(context.hub, known.board_id, card.card_id, known.status_field_id, target.option_id)
+    projects.move_card(context.hub, board.board_id, card.card_id, board.status_field_id, target.option_id)
 
     def events(db: Connection) -> tuple[Event, ...]:
         fresh = cards.get(db, intent.card_id)

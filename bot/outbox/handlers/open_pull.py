@@ -25,9 +25,9 @@ def carry_out(context: OutboxContext, intent: OpenPull, entry: Entry) -> ActResu
         story = story_of(db, intent.run_id, context.config.public_url)
     repository, branch = story.run.repository, story.run.branch
     body = pull_body.write(story)
-    there = pulls.find_open(context.hub, repository, branch) if entry.attempts > 1 else None
+    pull_look = pulls.find_open(context.hub, repository, branch) if entry.attempts > 1 else None
     title = pull_body.title_of(story.card)
-    pull = there or pulls.open_draft(
+    pull = pull_look or pulls.open_draft(
         context.hub, repository, branch=branch, title=title, body=pull_body.part(body, entry.key)
     )
 

@@ -12,4 +12,4 @@ ACT = Act("unlink:{card_id}:{about}", ordered=True)
 def carry_out(context: OutboxContext, intent: UnlinkCard, _entry: Entry) -> ActResult:
     with context.reading() as db:
         blocked, blocking = link_card.ends(db, intent)
-    return link_card.change_dependency(context, blocked, blocking, wanted=False)
+    return link_card.change_dependency(context, blocked, blocking, linked=False)

@@ -50,48 +50,52 @@ def carry_out(context: OutboxContext, intent: UpdateFace, entry: Entry) -> ActRe
     with context.reading() as db:
         card = read_row(db, intent.card_id)
         run = runs.get(db, card.run_id) if card.run_id else None
-        place = run_queue.queue_place(db, run.run_id) if run and run.state is RunState.QUEUED else 0
+        position = run_queue.queue_place(db, run.run_id) if run and run.state is RunState.QUEUED else 0
         parts = links.parts_of(db, card.repository, card.number, links.MAX_PARTS)
         wanted = field_values(
             card,
             run,
             card_usd=spend.of_card(db, card.card_id).usd,
-            place=place,
+            place=position,
             parts=parts,
             gate=_gate(db, card, run),
             checking=any(check.ending is None for check in attempts.checking(db, card.card_id, 1)),
         )
-        known = boards.get(db, card.board_id)
+        known_board = boards.get(db, card.board_id)
     if run is not None and run.reason == RESTORED:  # GitHub has what the ledger lost
-        wanted = {name: value for name, value in wanted.items() if name not in COUNTED}
-    if known is None or card.archived:
+        wanted = {field: value for field, value in wanted.items() if field not in COUNTED}
+    if known_board is None or card.archived:
         return ActResult()
     last = last_of(context, entry.key)
-    digests = {name: text_digest(str(value))[:DIGEST_CHARS] for name, value in wanted.items()}
+    digests = {field: text_digest(str(value))[:DIGEST_CHARS] for field, value in wanted.items()}
     # A field that was never written is empty, also one that a later version of Cardinal brings.
-    written = dict.fromkeys(FaceField, text_digest("")[:DIGEST_CHARS]) | _written(last.digest if last else "")
+    written = dict.fromkeys(FaceField, text_digest("")[:DIGEST_CHARS]) | _parse_digest(
+        last.digest if last else ""
+    )
     same_state = written.get(FaceField.AGENT) == digests[FaceField.AGENT]
     if last is not None and run is not None and same_state and card.state in FLOWING:
         wait_for_more(context, run, last)
     surely = entry.attempts == 1  # else an earlier attempt may have written something else
-    changed = [name for name in wanted if not surely or written.get(name) != digests[name]]
+    changed = [field for field in wanted if not surely or written.get(field) != digests[field]]
     # Also for a card that shows nothing yet, so that the board is ready before its first run.
-    fields = _fields(context.hub, known)
+    fields = _fields(context.hub, known_board)
     own = {field.name: field for field in fields}
-    taken = [name for name in changed if not _is_own(context.hub, own[name], name)]
-    values = {name: wanted[name] for name in changed if name not in taken}
+    face_fields = [field for field in changed if not _is_own(context.hub, own[field], field)]
+    values = {field: wanted[field] for field in changed if field not in face_fields}
     if values:
-        _write_fields(context.hub, known.board_id, card.card_id, own, values)
+        _write_fields(context.hub, known_board.board_id, card.card_id, own, values)
 
     def events(db: Connection) -> tuple[Event, ...]:
-        fresh = boards.get(db, known.board_id)
+        fresh = boards.get(db, known_board.board_id)
         if fresh is None or {field.name for field in fields} <= {field.name for field in fresh.fields}:
             return ()
         board = (fresh.board_id, fresh.owner, fresh.number, fresh.title, fresh.status_field_id, fresh.columns)
         return (BoardSeen(*board, fields),)
 
-    shown = sorted((written | {name: it for name, it in digests.items() if name not in taken}).items())
-    return ActResult(card.card_id, " ".join(f"{name.name}={digest}" for name, digest in shown), events)
+    shown = sorted(
+        (written | {field: it for field, it in digests.items() if field not in face_fields}).items()
+    )
+    return ActResult(card.card_id, " ".join(f"{field.name}={digest}" for field, digest in shown), events)
 
 
 def _gate(db: Connection, card: CardRow, run: RunRow | None) -> Gate | None:
@@ -117,7 +121,7 @@ def _write_fields(
     try:
         projects.set_fields(hub, board_id, card_id, values_by_id(fresh=False))
     except RefusedError:  # somebody may have made an option anew
-        if not any(known[name].kind == SINGLE_SELECT for name in values):
+        if not any(known[field].kind == SINGLE_SELECT for field in values):
             raise
         projects.set_fields(hub, board_id, card_id, values_by_id(fresh=True))
 
@@ -138,31 +142,33 @@ def _value_of(hub: Hub, field: Field, name: FaceField, value: str | float, fresh
     return Choice(project_fields.ensure_options(hub, field.field_id, OPTIONS[name], fresh=fresh)[str(value)])
 
 
-def _written(digest: str) -> dict[FaceField, str]:
-    names = {name.name: name for name in FaceField}
+def _parse_digest(digest: str) -> dict[FaceField, str]:
+    names = {field.name: field for field in FaceField}
     pairs = (pair.partition("=") for pair in digest.split())
     return {names[name]: value for name, _, value in pairs if name in names}
 
 
-def _fields(hub: Hub, known: BoardRow) -> tuple[Field, ...]:
+def _fields(hub: Hub, board: BoardRow) -> tuple[Field, ...]:
     """Return the board's fields, after making those of the face that are missing."""
-    if {*FaceField} <= {field.name for field in known.fields}:
-        return known.fields
-    fields = projects.read_board(hub, known.owner, known.number).fields
-    for name in FaceField:
-        if name not in {field.name for field in fields}:
+    if {*FaceField} <= {field.name for field in board.fields}:
+        return board.fields
+    fields = projects.read_board(hub, board.owner, board.number).fields
+    for face_field in FaceField:
+        if face_field not in {field.name for field in fields}:
             try:
                 fields = (
                     *fields,
                     project_fields.create_field(
-                        hub, known.board_id, name, KINDS[name], OPTIONS.get(name, {})
+                        hub, board.board_id, face_field, KINDS[face_field], OPTIONS.get(face_field, {})
                     ),
                 )
             except RefusedError as error:
                 # Another publisher may have made it just now.
-                fields = projects.read_board(hub, known.owner, known.number).fields
-                if name not in {field.name for field in fields}:
+                fields = projects.read_board(hub, board.owner, board.number).fields
+                if face_field not in {field.name for field in fields}:
                     if not error.final:
                         raise
-                    raise GivenUpError(f"project field {name} cannot be made: {error.because}") from error
+                    raise GivenUpError(
+                        f"project field {face_field} cannot be made: {error.because}"
+                    ) from error
     return fields

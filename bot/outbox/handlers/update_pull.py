@@ -33,22 +33,22 @@ def carry_out(context: OutboxContext, intent: UpdatePull, entry: Entry) -> ActRe
         return ActResult()  # the description says more than the ledger knows
     body, changes = pull_body.write(story), dict[str, str]()
     # Without drafts the title tells that a pull request is not ready.
-    there = None if card.pull_draft else pulls.read(context.hub, pull.repository, pull.number)
-    if there is not None and there.title.startswith(pulls.UNREADY):
+    pull_look = None if card.pull_draft else pulls.read(context.hub, pull.repository, pull.number)
+    if pull_look is not None and pull_look.title.startswith(pulls.UNREADY):
         finished = story.run.ending is Ending.SUCCEEDED and not card.early_start
-        if finished and gate.lets_through and there.head == card.pull_head:
-            changes["title"] = there.title.removeprefix(pulls.UNREADY)
+        if finished and gate.lets_through and pull_look.head == card.pull_head:
+            changes["title"] = pull_look.title.removeprefix(pulls.UNREADY)
         else:
             body = pull_body.unready(body)
     last = last_of(context, entry.key)
-    done = ActResult(str(pull.number), text_digest(body))
-    if last is None or (last.remote_id, last.digest) != (done.remote_id, done.digest):
-        there = there or pulls.read(context.hub, pull.repository, pull.number)
+    act_result = ActResult(str(pull.number), text_digest(body))
+    if last is None or (last.remote_id, last.digest) != (act_result.remote_id, act_result.digest):
+        pull_look = pull_look or pulls.read(context.hub, pull.repository, pull.number)
         part = pull_body.part(body, entry.key)
-        written = put_part(there.body, part)
+        written = put_part(pull_look.body, part)
         if written is None and last is None:  # a person opened it
-            written = f"{there.body}\n\n{part}".lstrip()
+            written = f"{pull_look.body}\n\n{part}".lstrip()
         changes |= {} if written is None else {"body": written}
     if changes:
         pulls.edit(context.hub, pull.repository, pull.number, **changes)
-    return done
+    return act_result

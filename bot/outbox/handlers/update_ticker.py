@@ -65,7 +65,7 @@ def _losses(db: Connection, board_id: BoardId) -> Iterable[str]:
     """
     named = may_name(policies.in_force(db, board_id), open_to_readers=False)
     known = snapshots.board_losses(db, board_id)
-    return dict.fromkeys(say_loss(it, "" if named or "/" not in it.target else UNNAMED) for it in known)
+    return dict.fromkeys(say_loss(loss, "" if named or "/" not in loss.target else UNNAMED) for loss in known)
 
 
 def count_cards(db: Connection, board_id: BoardId) -> status_update.Counts:

@@ -81,6 +81,7 @@ def mount(site: Site) -> None:
             title="Runs",
             visit=visit,
             filter=form,
+            names_open=form.narrows_names,
             statuses=[(it.value, state_word(it)) for it in RunStatus],
             days=DAYS,
             rows=[_row(site, it) for it in page],

@@ -199,11 +199,11 @@ class ClaudeDialogue(JsonLinesDialogue):
             case "user":
                 yield from self._tool_results(said)
             case "control_request":
-                yield self._requested(str(said["request_id"]), said["request"])
+                yield self._serve_request(str(said["request_id"]), said["request"])
             case "control_cancel_request":
                 self._asks.pop(str(said["request_id"]), None)
             case "result":
-                yield self._ended(said)
+                yield self._end_turn(said)
 
     def _system_message(self, said: Any) -> Iterator[contract.AgentEvent]:
         if said["subtype"] == "init":
@@ -221,11 +221,11 @@ class ClaudeDialogue(JsonLinesDialogue):
             return  # the result repeats it
         for block in message["content"]:
             if block["type"] == "tool_use":
-                yield from self._begun(block, by_subagent=subagent)
+                yield from self._begin_tool(block, by_subagent=subagent)
             elif block["type"] == "text" and not subagent and block["text"].strip():
                 yield contract.Text(cut_bytes(block["text"], _TEXT_BYTES))
 
-    def _begun(self, block: Any, *, by_subagent: bool) -> Iterator[contract.AgentEvent]:
+    def _begin_tool(self, block: Any, *, by_subagent: bool) -> Iterator[contract.AgentEvent]:
         tool, wish = one_line(block["name"], _NAME_BYTES), dict(block["input"])
         if tool_kind(tool) == "board":
             return  # the gateway reports it
@@ -250,7 +250,7 @@ class ClaudeDialogue(JsonLinesDialogue):
             if block["type"] == "tool_result" and used is not None:
                 yield contract.ToolEnd(*used, ok=block.get("is_error") is not True)
 
-    def _requested(self, ask_id: str, request: Any) -> contract.AgentEvent:
+    def _serve_request(self, ask_id: str, request: Any) -> contract.AgentEvent:
         if request["subtype"] != "can_use_tool":
             return contract.Send(unknown_request(ask_id))
         tool, wish = one_line(request["tool_name"], _NAME_BYTES), dict(request["input"])
@@ -261,7 +261,7 @@ class ClaudeDialogue(JsonLinesDialogue):
             ask_id, tool_kind(tool), tool, subject_of_wish(wish, self._layout.repo)
         )
 
-    def _ended(self, result: Any) -> contract.AgentEvent:
+    def _end_turn(self, result: Any) -> contract.AgentEvent:
         problem = problem_of(result, self._task.session_id)
         if not problem and self._replayed < self._sent and not self._interrupted:
             return contract.Noise("a message of a person came at the very end: the next turn is about it")

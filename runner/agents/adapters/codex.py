@@ -334,8 +334,8 @@ class CodexDialogue(JsonLinesDialogue):
         if "method" in said:
             params = said.get("params") or {}
             if "id" in said:
-                return self._requested(said["id"], str(said["method"]), params)
-            return self._notified(str(said["method"]), params)
+                return self._serve_request(said["id"], str(said["method"]), params)
+            return self._read_notification(str(said["method"]), params)
         number = said["id"]
         if number not in self._unanswered:
             return (
@@ -345,9 +345,9 @@ class CodexDialogue(JsonLinesDialogue):
         if "error" in said:
             gone = number == _THREAD and bool(self._task.session_id)
             return (self._end(self._refusal(number, said["error"]), session_gone=gone),)
-        return self._answered(number, said["result"])
+        return self._read_answer(number, said["result"])
 
-    def _answered(self, number: int, result: Any) -> tuple[contract.AgentEvent, ...]:
+    def _read_answer(self, number: int, result: Any) -> tuple[contract.AgentEvent, ...]:
         if number == _INITIALIZE:
             self._version = _version(result.get("userAgent"), self._version)
             self._unanswered.add(_THREAD)
@@ -403,7 +403,7 @@ class CodexDialogue(JsonLinesDialogue):
         self._ended, self._turn_id = True, ""
         return contract.TurnEnd(cut_bytes(error, _ERROR_BYTES), session_gone)
 
-    def _notified(self, method: str, params: Any) -> tuple[contract.AgentEvent, ...]:
+    def _read_notification(self, method: str, params: Any) -> tuple[contract.AgentEvent, ...]:
         if params.get("threadId", self._thread_id) != self._thread_id:
             return ()
         match method:
@@ -424,7 +424,7 @@ class CodexDialogue(JsonLinesDialogue):
             case "serverRequest/resolved":
                 return self._explain_refusal(str(params["requestId"]))
             case "error":
-                return self._failed(params)
+                return self._note_failure(params)
             case "turn/completed":
                 return (self._end(self._problem(params["turn"])),)
         return ()
@@ -434,7 +434,7 @@ class CodexDialogue(JsonLinesDialogue):
         message = self.steer(f"Cardinal refused that: {why}") if why else None
         return (contract.Send(message),) if message else ()
 
-    def _failed(self, params: Any) -> tuple[contract.AgentEvent, ...]:
+    def _note_failure(self, params: Any) -> tuple[contract.AgentEvent, ...]:
         problem = _error_text(params["error"])
         if not params.get("willRetry"):
             self._last_error = problem
@@ -449,17 +449,17 @@ class CodexDialogue(JsonLinesDialogue):
         error = turn.get("error")
         return _error_text(error) if error else self._last_error or "codex failed and did not say why"
 
-    def _requested(self, request_id: Any, method: str, params: Any) -> tuple[contract.AgentEvent, ...]:
+    def _serve_request(self, request_id: Any, method: str, params: Any) -> tuple[contract.AgentEvent, ...]:
         permission = self._asking.permission(request_id, method, params)
         if permission is None:
             return (contract.Send(not_offered(request_id, method)),)
         if self._task.phase is contract.Phase.CHAT:
-            return self._refused(permission.ask_id, "")
+            return self._refuse(permission.ask_id, "")
         if len(permission.command) > MAX_CHARS:
-            return self._refused(permission.ask_id, f"it is longer than {MAX_CHARS} characters: use a file")
+            return self._refuse(permission.ask_id, f"it is longer than {MAX_CHARS} characters: use a file")
         return (permission,)
 
-    def _refused(self, ask_id: str, why: str) -> tuple[contract.AgentEvent, ...]:
+    def _refuse(self, ask_id: str, why: str) -> tuple[contract.AgentEvent, ...]:
         answer = self._asking.answer(ask_id, allowed=False, why=why)
         return (contract.Send(answer),) if answer else ()
 

@@ -108,7 +108,7 @@ class Player:
         while position < len(steps) and not self.memory.kept["asking"]:
             ((kind, value),) = ((key, steps[position][key]) for key in steps[position] if key != "when")
             self.place, self.called = f"{turn}.{position}", 0
-            self.step(kind, self.filled(value))
+            self.step(kind, self.fill(value))
             position += 1
             self.memory.kept["cursors"][turn] = position
             self.memory.keep()
@@ -149,7 +149,7 @@ class Player:
                     by_thread[thread["thread_id"]] = reply
         return by_thread
 
-    def addressed(self) -> str:
+    def describe_addressed(self) -> str:
         """Return how many of the turn's review threads are addressed in it, as a clause."""
         done = sum(reply.get("addressed", True) for reply in self.replies().values())
         total = len(self.opening.get("threads", []))
@@ -157,18 +157,18 @@ class Player:
             return "no comment on a line of the code was there to address"
         return f"{done} of {total} review comment{'' if total == 1 else 's'} addressed"
 
-    def filled(self, value: Any) -> Any:
+    def fill(self, value: Any) -> Any:
         """Put answer, prompt and title where a scenario names them in double braces."""
         if isinstance(value, str):
             title = self.memory.kept["title"]
             value = value.replace("{{slug}}", slug_of(title)).replace("{{title}}", title)
             value = value.replace("{{prompt}}", self.opening["prompt"])
             if "{{addressed}}" in value:
-                value = value.replace("{{addressed}}", self.addressed())
+                value = value.replace("{{addressed}}", self.describe_addressed())
             return value.replace("{{answer}}", self.memory.kept["answer"])
         if isinstance(value, list):
-            return [self.filled(item) for item in value]
-        return {key: self.filled(item) for key, item in value.items()} if isinstance(value, dict) else value
+            return [self.fill(item) for item in value]
+        return {key: self.fill(item) for key, item in value.items()} if isinstance(value, dict) else value
 
     def call(self, tool: str, **given: Any) -> dict[str, Any]:
         """Call a board tool and return the acknowledgement, however long it takes."""
@@ -186,7 +186,7 @@ class Player:
         result: dict[str, Any] = message["result"]
         return result
 
-    def used(self, name: str, summary: str, ok: bool) -> None:
+    def report_tool(self, name: str, summary: str, ok: bool) -> None:
         self.wire.say({"type": "used", "name": name, "summary": summary, "ok": ok})
 
     def step(self, kind: str, value: Any) -> None:
@@ -218,7 +218,7 @@ class Player:
             self.memory.kept["asking"] = self.opening["turn"]
 
     def do_thread(self, given: dict[str, Any]) -> None:
-        mine = [thread_id for thread_id, reply in self.replies().items() if self.filled(reply) == given]
+        mine = [thread_id for thread_id, reply in self.replies().items() if self.fill(reply) == given]
         for thread_id in mine:
             addressed = given.get("addressed", True)
             self.call("thread", thread_id=thread_id, text=given["say"], addressed=addressed)
@@ -234,15 +234,15 @@ class Player:
             ok = edit["find"] in text or fresh in text  # the latter: it was made before a crash
             made = edit["find"] in fresh and fresh in text  # before a crash, or for an earlier review
             write(path, text if made else text.replace(edit["find"], fresh, 1))
-        self.used("edit", edit["path"], ok)
+        self.report_tool("edit", edit["path"], ok)
 
     def do_run(self, line: str) -> None:
         self.wire.say({"type": "start", "name": "run", "summary": line})
-        self.used("run", line, self.shell("/bin/sh", "-c", line))
+        self.report_tool("run", line, self.shell("/bin/sh", "-c", line))
 
     def do_commit(self, message: str) -> None:
         self.shell("git", "add", "-A")
-        self.used("commit", message, self.shell("git", "commit", "-m", message))
+        self.report_tool("commit", message, self.shell("git", "commit", "-m", message))
 
     def shell(self, *argv: str) -> bool:
         """Run a program in the repository, its output unread; True when it succeeded."""

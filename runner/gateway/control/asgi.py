@@ -48,10 +48,10 @@ class BodyRoom:
                 if not message.get("more_body", False):
                     return bytes(body)
         except BaseException:
-            self.done(len(body))
+            self.free(len(body))
             raise
 
-    def done(self, count_bytes: int) -> None:
+    def free(self, count_bytes: int) -> None:
         self._free_bytes += count_bytes
 
 

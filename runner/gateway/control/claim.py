@@ -50,10 +50,10 @@ def gateway_of(
         spec.private_hosts,
         servers=tuple(_servers(spec, known)),
         server_calls=server_calls,
-        added=_added_headers(spec, known),
+        added=_list_added_headers(spec, known),
     )
     return gateway_for(
-        agent, terms, spec.places, f"{spec.run_id}-{spec.generation}", providers, deadline=deadline
+        agent, terms, spec.paths, f"{spec.run_id}-{spec.generation}", providers, deadline=deadline
     )
 
 
@@ -96,7 +96,7 @@ def _servers(spec: RunSpec, secrets: Mapping[str, str]) -> Iterator[ToolServerTe
             yield ToolServerTerms(server.name, tools, server.hosts, hidden)
 
 
-def _added_headers(spec: RunSpec, secrets: Mapping[str, str]) -> tuple[AddedHeader, ...]:
+def _list_added_headers(spec: RunSpec, secrets: Mapping[str, str]) -> tuple[AddedHeader, ...]:
     """Return the headers for hosts; raises MissingSecretError for values that are not there, or no header."""
     names = dict.fromkeys(secret.name for secret in spec.secrets)
     # Blanks at an end would be lost on the way, and all but ASCII is sent by everybody in another way.
@@ -107,8 +107,8 @@ def _added_headers(spec: RunSpec, secrets: Mapping[str, str]) -> tuple[AddedHead
     if missing or unfit:
         raise MissingSecretError(spec.repository, missing or unfit, "the column")
     return tuple(
-        AddedHeader.of(each.host, each.name, each.header, each.format, secrets[each.name].strip())
-        for each in spec.secrets
+        AddedHeader.of(secret.host, secret.name, secret.header, secret.format, secrets[secret.name].strip())
+        for secret in spec.secrets
     )
 
 

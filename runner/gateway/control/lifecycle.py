@@ -99,14 +99,14 @@ async def _live(
 
     uplink = Uplink(line, handle_order=handle_order, gone=lambda: os._exit(0))
     servers = ToolServers(uplink, terms.servers, earlier=terms.server_calls)
-    reach = NetworkAccess(NetworkRules(terms.network, terms.hosts, terms.private_hosts))
-    models = Models(terms, providers, uplink, routes.open_transport(), time.monotonic, reach=reach)
+    access = NetworkAccess(NetworkRules(terms.network, terms.hosts, terms.private_hosts))
+    models = Models(terms, providers, uplink, routes.open_transport(), time.monotonic, access=access)
     secrets = _secret_tunnels(terms, uplink, certificates)
     uplink.tell({"type": "ready"})
     try:
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(_serve_models(listeners[0], _app(models, uplink, servers)))
-            tasks.create_task(serve_proxy(listeners[1], reach, uplink.tell, secrets=secrets))
+            tasks.create_task(serve_proxy(listeners[1], access, uplink.tell, secrets=secrets))
             for server, listener in zip((s for s in terms.servers if s.hosts), listeners[2:], strict=False):
                 rules = NetworkRules("list", server.hosts, terms.private_hosts, f"tool server {server.name}")
                 tasks.create_task(serve_proxy(listener, NetworkAccess(rules), uplink.tell))
@@ -122,7 +122,7 @@ def _secret_tunnels(terms: Terms, uplink: Uplink, certificates: Path | None) -> 
     """Make the authority of this claim, and show its certificate beside the machine's own."""
     if not terms.added or certificates is None:
         return None
-    authority = Authority(tuple(each.host for each in terms.added))
+    authority = Authority(tuple(header.host for header in terms.added))
     with certificates.open("ab") as bundle:
         bundle.write(authority.certificate)
     return SecretTunnels(terms.added, authority, upstream.trust(), uplink.tell)

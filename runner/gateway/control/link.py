@@ -178,16 +178,16 @@ def _bundle(folder: Path) -> Path:
 
 def _listen(folder: Path, name: str) -> socket.socket:
     """Return a listening unix socket for every user, whatever the length of its path."""
-    place = os.open(folder, os.O_PATH | os.O_DIRECTORY)
+    descriptor = os.open(folder, os.O_PATH | os.O_DIRECTORY)
     try:
         listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
-            listener.bind(f"/proc/self/fd/{place}/{name}")
-            os.chmod(name, 0o666, dir_fd=place)  # noqa: S103  the agent is another user
+            listener.bind(f"/proc/self/fd/{descriptor}/{name}")
+            os.chmod(name, 0o666, dir_fd=descriptor)  # noqa: S103  the agent is another user
             listener.listen(_BACKLOG)
         except OSError:
             listener.close()
             raise
         return listener
     finally:
-        os.close(place)
+        os.close(descriptor)

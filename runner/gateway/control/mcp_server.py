@@ -50,7 +50,11 @@ def board_app(
     servers = servers or ToolServers(uplink, ())
     tools = _Tools(uplink, servers, RateLimiter(CALLS_PER_MINUTE, clock), RateLimiter(1, clock))
     server = Server(
-        _NAME, version="1", instructions=_INSTRUCTIONS, on_list_tools=tools.listed, on_call_tool=tools.called
+        _NAME,
+        version="1",
+        instructions=_INSTRUCTIONS,
+        on_list_tools=tools.list_tools,
+        on_call_tool=tools.call_tool,
     )
 
     async def serve(scope: Scope, receive: Receive, send: Send) -> None:
@@ -81,12 +85,12 @@ class _Tools:
         self._pace, self._refusal_pace = pace, refusal_pace
         self._seen: Counter[str] = Counter()
 
-    async def listed(self, _context: object, _page: PaginatedRequestParams | None) -> ListToolsResult:
+    async def list_tools(self, _context: object, _page: PaginatedRequestParams | None) -> ListToolsResult:
         """Return the tools of the turn, of the board and of tool servers; none when no turn is open."""
         own = [_describe_tool(name) for name in self._uplink.tools if name in TOOLS]
         return ListToolsResult(tools=[*own, *map(_load_always, await self._servers.tools())])
 
-    async def called(self, _context: object, request: CallToolRequestParams) -> CallToolResult:
+    async def call_tool(self, _context: object, request: CallToolRequestParams) -> CallToolResult:
         """Return the supervisor's answer to a call, or why it was refused."""
         given = request.arguments or {}
         problem = self._problem(request.name, given)

@@ -206,7 +206,7 @@ class Forward:
             self._succeed(call)
 
     def _succeed(self, call: ModelCall) -> None:
-        self._streaks.succeeded(call.provider.name)
+        self._streaks.count_success(call.provider.name)
         self.report_usage(call)
 
     def _fail(self, call: ModelCall, status: int, detail: str) -> str:
@@ -215,7 +215,7 @@ class Forward:
         detail = one_line(redact(detail, [call.provider.key]), 300)
         if call.abandoned:
             return detail
-        failure = self._streaks.failed(call.provider.name, status, detail, setting_of(call.provider))
+        failure = self._streaks.count_failure(call.provider.name, status, detail, setting_of(call.provider))
         self._say(failure)
         return failure.detail
 

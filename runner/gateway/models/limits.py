@@ -63,11 +63,11 @@ class RunBudget:
 
     def hold(self, usd: float) -> Reservation:
         """Reserve `usd` for a call that is about to be sent."""
-        held = Reservation(usd)
-        self._held.add(held)
-        return held
+        reservation = Reservation(usd)
+        self._held.add(reservation)
+        return reservation
 
-    def exceeded(self) -> bool:
+    def is_exceeded(self) -> bool:
         """Whether the calls under way have cost more than is left, slack included."""
         return sum(reservation.so_far_usd for reservation in self._held) > self.left_usd + self.slack_usd
 
@@ -123,10 +123,10 @@ class FailureStreaks:
         self._in_a_row.clear()
         self._over.clear()
 
-    def succeeded(self, provider: str) -> None:
+    def count_success(self, provider: str) -> None:
         self._in_a_row[provider] = 0
 
-    def failed(self, provider: str, status: int, detail: str, setting: str) -> ProviderFailure:
+    def count_failure(self, provider: str, status: int, detail: str, setting: str) -> ProviderFailure:
         """Count a failure and return its event. A refused key, that of `setting`, is final at once."""
         count = self._in_a_row[provider] = self._in_a_row.get(provider, 0) + 1
         if status in _BAD_KEY:

@@ -71,33 +71,33 @@ class Meter:
         self._wire, self._price = wire, price
         self._budget, self._experience = budget, experience
         self._at = datetime.now(UTC)
-        known = fresh = Weight()
+        known_weight = fresh = Weight()
         digests = []
         for digest, weight in parts:
             digests.append(digest)
             if experience.knows(digest):
-                known += weight
+                known_weight += weight
             else:
                 fresh += weight
         self._digests = tuple(digests)
-        self._estimate(known, fresh)
+        self._estimate(known_weight, fresh)
         self._expected_usd = 0.0
         self._held: Reservation | None = None
         self._limit_tokens = 0
         self.reading = Reading(context=dict(request.context))
 
-    def _estimate(self, known: Weight, fresh: Weight) -> None:
+    def _estimate(self, known_weight: Weight, fresh: Weight) -> None:
         """Set the input's usual and maximal cost; no token is less than a byte."""
         window = self._price.model.context_window or 0
-        if (known.files or fresh.files) and not window:
+        if (known_weight.files or fresh.files) and not window:
             raise UnknownCostError(
                 f"a file or a search with {self.request.model}, whose context is not known,"
             )
         usual = [
             tokens_of(weight.text_bytes) + weight.pictures * _PICTURE_TOKENS + weight.files * window
-            for weight in (known, fresh)
+            for weight in (known_weight, fresh)
         ]
-        everything = known + fresh
+        everything = known_weight + fresh
         most = (
             everything.text_bytes + everything.pictures * _LARGEST_PICTURE_TOKENS + everything.files * window
         )
@@ -125,7 +125,7 @@ class Meter:
         if not tokens:
             return False
         if tokens < (self.request.limit_tokens or _MAX_TOKENS):
-            self.request = self.request.limited(tokens)
+            self.request = self.request.limit(tokens)
         self._limit_tokens = tokens
         self._expected_usd = self._usual_usd
         self._held = self._budget.hold(input_usd + tokens * self._token_usd)
@@ -167,13 +167,13 @@ class Meter:
     def grow(self) -> bool:
         """Count the answer's cost so far; False: it exceeds the budget."""
         self._hold()
-        if self._budget.exceeded() and self._held is not None and self.reading.figures:
+        if self._budget.is_exceeded() and self._held is not None and self.reading.figures:
             exact = self._exact()  # late: it takes a millisecond
             if exact is not None:
                 self._expected_usd = exact.usd - exact.output_tokens * self._token_usd
                 self._held.so_far_usd = 0.0
                 self._hold()
-        if self._budget.exceeded():
+        if self._budget.is_exceeded():
             self._budget.close()
             return False
         return True
@@ -183,12 +183,12 @@ class Meter:
 
         The provider may have worked on it for `worked_s`; None: it took no such call, and bills nothing.
         """
-        held, self._held = self._held, None
-        if held is None:
+        reservation, self._held = self._held, None
+        if reservation is None:
             return None
         cost = None if worked_s is None else self._cost(worked_s)
         billed = cost or Cost(0.0, 0, 0)
-        self._budget.charge(held, billed.usd, billed.input_tokens + billed.output_tokens)
+        self._budget.charge(reservation, billed.usd, billed.input_tokens + billed.output_tokens)
         return cost
 
     def _hold(self) -> None:
@@ -202,19 +202,19 @@ class Meter:
 
     def _cost(self, worked_s: float) -> Cost:
         """Return the cost by the provider's final figures, else the most that it can have written by now."""
-        reading, known = self.reading, self._exact()
-        if known is not None and known.input_tokens:
-            input_usd = known.usd - known.output_tokens * self._token_usd
+        reading, cost = self.reading, self._exact()
+        if cost is not None and cost.input_tokens:
+            input_usd = cost.usd - cost.output_tokens * self._token_usd
             self._experience.learn(self.request.model, self._plain_usd, input_usd, self._digests)
             if reading.ended and reading.counted:
-                return known
+                return cost
         else:
-            output = known.output_tokens if known is not None else 0
-            known = Cost(self._usual_usd + output * self._token_usd, self._input_tokens, output)
+            output = cost.output_tokens if cost is not None else 0
+            cost = Cost(self._usual_usd + output * self._token_usd, self._input_tokens, output)
         written = max(tokens_of(reading.text_bytes), self._producible(worked_s))
-        more = max(0, written - known.output_tokens)
-        usd = known.usd + more * self._token_usd
-        return Cost(usd, known.input_tokens, known.output_tokens + more, estimated=True)
+        more = max(0, written - cost.output_tokens)
+        usd = cost.usd + more * self._token_usd
+        return Cost(usd, cost.input_tokens, cost.output_tokens + more, estimated=True)
 
     def _producible(self, worked_s: float) -> int:
         """Return the most tokens of an answer after so many seconds, most of which may be hidden thinking."""

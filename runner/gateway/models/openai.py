@@ -103,7 +103,7 @@ class Chat(_OpenAI):
         self.fields = request_contents.CHAT if openai else request_contents.COMPATIBLE
         self.limits = _CHAT_LIMITS if openai else _CHAT_LIMITS[::-1]  # many others know the older one only
 
-    def added(self, given: Mapping[str, Any]) -> Mapping[str, Any]:
+    def metering_fields(self, given: Mapping[str, Any]) -> Mapping[str, Any]:
         """Return the option that makes a stream tell its usage."""
         options = given.get("stream_options")
         known = options if isinstance(options, dict) else {}

@@ -104,7 +104,7 @@ class ModelRequest:
         """The longest answer, by the highest of several limits; 0 without one."""
         return max(count_of(self.given, name) for name in self.limits)
 
-    def limited(self, tokens: int) -> "ModelRequest":
+    def limit(self, tokens: int) -> "ModelRequest":
         """Return the request with its answer limited to so many tokens."""
         said = [name for name in self.limits if count_of(self.given, name)] or self.limits[:1]
         added: dict[str, Any] = {name: min(tokens, count_of(self.given, name) or tokens) for name in said}
@@ -181,7 +181,7 @@ class Wire(ABC):
     limits: tuple[str, ...]
     priced_by: str
 
-    def added(self, _given: Mapping[str, Any]) -> Mapping[str, Any]:
+    def metering_fields(self, _given: Mapping[str, Any]) -> Mapping[str, Any]:
         """Return the fields that the gateway must set so that the answer can be metered."""
         return {}
 
@@ -236,7 +236,7 @@ def parse_request(wire: Wire, given: Mapping[str, Any], body: bytes) -> ModelReq
         body=body,
         limits=wire.limits,
         context={wire.priced_by: tier} if isinstance(tier, str) else {},
-        added=wire.added(given),
+        added=wire.metering_fields(given),
     )
 
 

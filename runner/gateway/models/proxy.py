@@ -47,9 +47,9 @@ class Models:
         transport: httpx2.AsyncHTTPTransport,
         clock: Callable[[], float],
         *,
-        reach: NetworkAccess,
+        access: NetworkAccess,
     ) -> None:
-        self._reach = reach
+        self._reach = access
         self._terms, self._providers, self._uplink, self._clock = terms, providers, uplink, clock
         self._budget, self._experience = RunBudget(), ObservedUsage()
         self._streaks = FailureStreaks(terms.failures)
@@ -127,7 +127,7 @@ class Models:
         except asgi.ClientGoneError:
             return
         finally:
-            self._room.done(held_bytes)
+            self._room.free(held_bytes)
 
     def _admit(self, wire: Wire) -> Provider:
         """Return the provider, if any call may be made at all."""

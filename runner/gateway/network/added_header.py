@@ -53,14 +53,14 @@ def with_secrets(request: h11.Request, host: str, port: int, added: Sequence[Add
     ]
     if named != [(host, port)]:
         raise BadRequestError("the Host header names another host than the tunnel")
-    ours = {each.header for each in added} | _NOT_SENT
+    ours = {header.header for header in added} | _NOT_SENT
     kept = [(name, value) for name, value in headers_for_host(request) if name not in ours]
     where = host if port == HTTPS else f"{host}:{port}"
     headers = [
         (b"host", where.encode()),
         *kept,
         (b"accept-encoding", b"identity"),
-        *((each.header, each.value) for each in added),
+        *((header.header, header.value) for header in added),
         (b"connection", b"close"),
     ]
     return h11.Request(method=request.method, target=request.target, headers=headers)
@@ -71,7 +71,7 @@ class Mask:
 
     def __init__(self, secrets: Iterable[bytes]) -> None:
         self._secrets = tuple(
-            sorted({each for each in secrets if len(each) >= _MIN_BYTES}, key=len, reverse=True)
+            sorted({secret for secret in secrets if len(secret) >= _MIN_BYTES}, key=len, reverse=True)
         )
         self._keep = max(map(len, self._secrets), default=1) - 1
         self._rest = b""

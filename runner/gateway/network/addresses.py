@@ -178,7 +178,7 @@ def plain_address(address: Address) -> Address:
     return address
 
 
-def _embedded_addresses(address: Address) -> tuple[Address, ...]:
+def _list_embedded_addresses(address: Address) -> tuple[Address, ...]:
     """Return an address and the IPv4 addresses embedded in it: mapped, translated, 6to4 and Teredo."""
     if isinstance(address, ipaddress.IPv4Address):
         return (address,)
@@ -189,7 +189,7 @@ def _embedded_addresses(address: Address) -> tuple[Address, ...]:
 
 
 def _is_metadata(address: Address) -> bool:
-    return any(_within(variant, _METADATA) for variant in _embedded_addresses(address))
+    return any(_within(variant, _METADATA) for variant in _list_embedded_addresses(address))
 
 
 def _within(address: Address, networks: Iterable[Network]) -> bool:

@@ -111,7 +111,7 @@ async def resolve_host(host: str) -> tuple[Address, ...]:
 
 async def serve_proxy(
     listener: socket.socket,
-    reach: NetworkAccess,
+    access: NetworkAccess,
     tell: Tell,
     *,
     resolve: Resolve = resolve_host,
@@ -119,7 +119,7 @@ async def serve_proxy(
     secrets: SecretTunnels | None = None,
 ) -> None:
     """Serve on a listening unix socket until cancelled; then every connection ends."""
-    proxy = _Proxy(reach, tell, resolve, limits or NetworkLimits(), secrets)
+    proxy = _Proxy(access, tell, resolve, limits or NetworkLimits(), secrets)
     server = await asyncio.start_unix_server(proxy.meet, sock=listener, limit=CHUNK_BYTES)
     try:
         async with server:
@@ -133,14 +133,14 @@ class _Proxy:
 
     def __init__(
         self,
-        reach: NetworkAccess,
+        access: NetworkAccess,
         tell: Tell,
         resolve: Resolve,
         limits: NetworkLimits,
         secrets: SecretTunnels | None,
     ) -> None:
         self._secrets = secrets
-        self._open_to, self._report, self._resolve, self._limits = reach, tell, resolve, limits
+        self._open_to, self._report, self._resolve, self._limits = access, tell, resolve, limits
         self._open: set[asyncio.Task[None]] = set()
         self._reported: set[tuple[str, int, bool]] = set()
         self._over = False

@@ -225,8 +225,8 @@ class SecretTunnels:
     ) -> None:
         self._roots, self._report, self._left = roots, report, max_requests
         self._added: dict[tuple[str, int], list[AddedHeader]] = {}
-        for each in added:
-            self._added.setdefault((each.host, each.port), []).append(each)
+        for header in added:
+            self._added.setdefault((header.host, header.port), []).append(header)
         self._contexts = {host: authority.context(host) for host, _ in self._added}
 
     def has(self, host: str, port: int) -> bool:
@@ -286,10 +286,10 @@ class SecretTunnels:
         beat: Callable[[], None],
     ) -> None:
         onwards = h11.Connection(h11.CLIENT, max_incomplete_event_size=_HEAD_BYTES)
-        mask = Mask(text for each in self._added[where] for text in (each.value, each.hidden))
+        mask = Mask(text for header in self._added[where] for text in (header.value, header.hidden))
         outer[1].write(onwards.send(request) or b"")
-        for each in self._added[where]:
-            self._report(encode_event(SecretUse(each.host, each.secret)))
+        for header in self._added[where]:
+            self._report(encode_event(SecretUse(header.host, header.secret)))
         body = asyncio.create_task(send_body(head, onwards, client, outer[1], beat))
         back = asyncio.create_task(_return(onwards, head, outer[0], client, mask, beat=beat))
         back.add_done_callback(lambda _: body.cancel())  # an answer may come before the body is through

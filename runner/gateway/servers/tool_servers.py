@@ -284,7 +284,7 @@ class ToolServers:
     ) -> None:
         """`earlier` counts the calls of the run's earlier claims."""
         self._uplink, self._call_s, self._start_s = uplink, call_s, start_s
-        self._terms = {each.name: each for each in terms}
+        self._terms = {tool_server_terms.name: tool_server_terms for tool_server_terms in terms}
         self._servers: dict[str, _Server] = {}
         self._calls, self._at_once = earlier, 0
 

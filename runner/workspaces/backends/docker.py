@@ -239,7 +239,7 @@ class DockerWorkspace(Folder):
             binds.append(Bind(self.plain_git(), f"{LAYOUT.repo}/.git"))
         if export:
             binds.append(Bind(root / "out", LAYOUT.out, writable=True))
-        binds += (Bind(self._programs / cover, path) for cover, path in self.masked(tuple(hides)))
+        binds += (Bind(self._programs / cover, path) for cover, path in self.mask(tuple(hides)))
         given = dict(env)
         if mirror is not None:
             binds.append(Bind(mirror.absolute(), MIRROR))

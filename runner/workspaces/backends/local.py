@@ -119,7 +119,7 @@ class LocalWorkspace(Folder):
             binds.append(bubblewrap.Bind(self.root / "out", layout.out, writable=True))
         if mirror is not None:
             binds.append(bubblewrap.Bind(mirror, bubblewrap.MIRROR))
-        binds += (bubblewrap.Bind(self.root / cover, path) for cover, path in self.masked(tuple(hides)))
+        binds += (bubblewrap.Bind(self.root / cover, path) for cover, path in self.mask(tuple(hides)))
         return binds
 
     def restore_setup(self, key: str) -> bool:  # noqa: ARG002 - the contract's

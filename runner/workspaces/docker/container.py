@@ -171,5 +171,9 @@ def start_container(
 
 
 def _start_error(state: State) -> RunnerError:
-    known = errors.error_of(_TEXT, state.error)
-    return known if isinstance(known, errors.DiskFullError) else errors.ContainerStartError(state.error)
+    runner_error = errors.error_of(_TEXT, state.error)
+    return (
+        runner_error
+        if isinstance(runner_error, errors.DiskFullError)
+        else errors.ContainerStartError(state.error)
+    )

@@ -83,9 +83,9 @@ def restore_seed(engine: Engine, cell: Cell, name: str) -> bool:
 
 
 def old(engine: Engine, home: str, most: int = KEPT) -> Iterator[Leftover]:
-    kept = engine.images({HOME_LABEL: home})
-    named = [image for image in kept if image.names]
-    for image in (*named[most:], *(image for image in kept if not image.names)):
+    images = engine.images({HOME_LABEL: home})
+    named = [image for image in images if image.names]
+    for image in (*named[most:], *(image for image in images if not image.names)):
         what = f"{' '.join(image.names) or image.image_id[:19]}, an old image of a set-up"
         yield Leftover(what, partial(_remove, engine, image.names or (image.image_id,)))
 

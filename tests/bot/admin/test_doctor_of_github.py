@@ -44,9 +44,9 @@ def doctor_context(cardinal: Cardinal) -> DoctorContext:
 def found(cardinal: Cardinal) -> dict[str, list[CheckResult]]:
     """Return the findings by name."""
     by_name: dict[str, list[CheckResult]] = {}
-    for one in examine(doctor_context(cardinal)):
-        assert one.next_step or one.level is Level.OK, one
-        by_name.setdefault(one.name, []).append(one)
+    for result in examine(doctor_context(cardinal)):
+        assert result.next_step or result.level is Level.OK, result
+        by_name.setdefault(result.name, []).append(result)
     return by_name
 
 
@@ -58,9 +58,14 @@ def test_behind_an_ip_allow_list_it_names_the_list_and_no_permission(cardinal: C
     for path in ("/repos/", "/orgs/", "/graphql"):
         fault = {"path": path, "status": 403, "answer": answer, "count": 99}
         cardinal.forge.store.faults.load({"api": [fault]})
-    told = [one for several in found(cardinal).values() for one in several if "IP allow list" in one.message]
-    assert told
-    assert all("adds this machine's address" in one.next_step for one in told)
+    results = [
+        result
+        for several in found(cardinal).values()
+        for result in several
+        if "IP allow list" in result.message
+    ]
+    assert results
+    assert all("adds this machine's address" in result.next_step for result in results)
 
 
 def test_a_healthy_installation_has_nothing_to_repair_on_github(cardinal: Cardinal) -> None:
@@ -68,8 +73,8 @@ def test_a_healthy_installation_has_nothing_to_repair_on_github(cardinal: Cardin
     app.webhook_url = HOOK
     item = cardinal.new()
     cardinal.catch_up()
-    for one in cardinal.forge.store.deliveries.all():
-        one.status_code, one.status, one.delivered_at = 202, "OK", cardinal.clock()
+    for delivery in cardinal.forge.store.deliveries.all():
+        delivery.status_code, delivery.status, delivery.delivered_at = 202, "OK", cardinal.clock()
     cardinal.sweep()
     findings = found(cardinal)
     for name in (
@@ -86,7 +91,7 @@ def test_a_healthy_installation_has_nothing_to_repair_on_github(cardinal: Cardin
         "outbox",
         "budget",
     ):
-        assert {one.level for one in findings[name]} == {Level.OK}, findings[name]
+        assert {result.level for result in findings[name]} == {Level.OK}, findings[name]
     assert item.values
 
 
@@ -106,17 +111,21 @@ def test_a_webhook_that_leads_elsewhere_or_nowhere_is_said(cardinal: Cardinal) -
     (app,) = cardinal.forge.store.apps.all()
     for url, level in (("https://x.example/other", Level.WARN), ("", Level.WARN), (HOOK, Level.OK)):
         app.webhook_url = url
-        assert [one.level for one in found(cardinal)["webhook"]] == [level]
+        assert [result.level for result in found(cardinal)["webhook"]] == [level]
 
 
 def test_lost_deliveries_are_counted_and_asked_for_again(cardinal: Cardinal) -> None:
     cardinal.new()
     lost = list(cardinal.mail)
     cardinal.mail.clear()
-    for one in lost:
-        one.status_code, one.status, one.delivered_at = 502, "failed to connect", cardinal.clock()
+    for delivery in lost:
+        delivery.status_code, delivery.status, delivery.delivered_at = (
+            502,
+            "failed to connect",
+            cardinal.clock(),
+        )
     findings = list(examine(doctor_context(cardinal)))
-    (finding,) = (one for one in findings if one.name == "deliveries")
+    (finding,) = (result for result in findings if result.name == "deliveries")
     assert (finding.level, "reachable from outside" in finding.next_step) == (Level.FAIL, True)
     for status, mend_of in (
         (401, "CARDINAL_WEBHOOK_SECRET"),
@@ -126,35 +135,37 @@ def test_lost_deliveries_are_counted_and_asked_for_again(cardinal: Cardinal) -> 
     ):
         for each in lost:
             each.status_code = status
-        (finding,) = (each for each in examine(doctor_context(cardinal)) if each.name == "deliveries")
+        (finding,) = (result for result in examine(doctor_context(cardinal)) if result.name == "deliveries")
         assert mend_of in finding.next_step
     for each in lost:
         each.status_code = 502
     lost[0].status_code = 202
     findings = list(examine(doctor_context(cardinal)))
-    (finding,) = (one for one in findings if one.name == "deliveries")
+    (finding,) = (result for result in findings if result.name == "deliveries")
     assert finding.message == f"{len(lost) - 1} were lost"
     (said,) = mend(doctor_context(cardinal), [finding])
     assert said == f"requested {len(lost) - 1} lost deliveries again"
-    assert {one.guid for one in cardinal.mail} == {one.guid for one in lost[1:]}
+    assert {delivery.guid for delivery in cardinal.mail} == {delivery.guid for delivery in lost[1:]}
 
 
 def test_where_no_webhooks_are_wanted_none_is_missed(cardinal: Cardinal) -> None:
     (app,) = cardinal.forge.store.apps.all()
     app.webhook_url = "https://github.com/cardinal-board/cardinal"
     config = replace(cardinal.services.config, webhooks=False)
-    asked = replace(doctor_context(cardinal), config=config)
-    told = [one for check in (github.hook, github.deliveries, github.signature) for one in check(asked)]
-    assert [one.level for one in told] == [Level.OK]
-    assert "CARDINAL_WEBHOOKS is false" in told[0].message
+    context = replace(doctor_context(cardinal), config=config)
+    results = [
+        result for check in (github.hook, github.deliveries, github.signature) for result in check(context)
+    ]
+    assert [result.level for result in results] == [Level.OK]
+    assert "CARDINAL_WEBHOOKS is false" in results[0].message
 
 
 def test_what_was_refused_too_often_is_not_promised_to_be_fixed(cardinal: Cardinal) -> None:
     cardinal.new()
-    (one, *others) = cardinal.mail
+    (delivery, *others) = cardinal.mail
     for other in others:
         other.status_code, other.status, other.delivered_at = 202, "OK", cardinal.clock()
-    one.status_code, one.status, one.delivered_at = 502, "failed to connect", cardinal.clock()
+    delivery.status_code, delivery.status, delivery.delivered_at = 502, "failed to connect", cardinal.clock()
     later = replace(doctor_context(cardinal), now=cardinal.clock() + RETENTION)
     (finding,) = github.deliveries(later)
     assert (finding.mends, "repeat comments" in finding.next_step) == ("", True)
@@ -162,30 +173,30 @@ def test_what_was_refused_too_often_is_not_promised_to_be_fixed(cardinal: Cardin
 
 def test_fields_and_descriptions_are_made_anew_and_what_people_wrote_stays(cardinal: Cardinal) -> None:
     project = cardinal.project
-    project.fields = [one for one in project.fields if one.name not in ("Agent", "Cost $")]
+    project.fields = [field for field in project.fields if field.name not in ("Agent", "Cost $")]
     status = project.status
-    wanted = {one.name: one.description for one in status.options}
+    wanted = {option.name: option.description for option in status.options}
     status.options[0].description, status.options[1].description = "", "Old."
     cardinal.clock.forward(2 * cardinal.services.config.sweep_s)
     board.refresh(cardinal.services)
     findings = list(examine(doctor_context(cardinal)))
-    assert {one.mends for one in findings} >= {"fields", "columns"}
+    assert {result.mends for result in findings} >= {"fields", "columns"}
     said = list(mend(doctor_context(cardinal), findings))
     assert "fields made: Agent, Cost $" in said
-    kinds = {one.name: one.data_type for one in project.fields}
+    kinds = {field.name: field.data_type for field in project.fields}
     assert (kinds["Agent"], kinds["Cost $"]) == (FieldType.SINGLE_SELECT, FieldType.NUMBER)
-    assert {one.name: one.description for one in status.options} == wanted
+    assert {option.name: option.description for option in status.options} == wanted
     board.refresh(cardinal.services)
-    assert not {one.mends for one in examine(doctor_context(cardinal))} & {"fields", "columns"}
+    assert not {result.mends for result in examine(doctor_context(cardinal))} & {"fields", "columns"}
 
 
 def test_a_board_whose_state_is_a_text_yet_is_told_how_it_gets_a_field_of_choices(cardinal: Cardinal) -> None:
     project = cardinal.project
-    project.fields = [one for one in project.fields if one.name != "Agent"]
+    project.fields = [field for field in project.fields if field.name != "Agent"]
     cardinal.forge.store.projects.create_field(project, "Agent", FieldType.TEXT)
     board.refresh(cardinal.services)
-    (found,) = checkups.fields(doctor_context(cardinal))
-    assert (found.level, found.next_step) == (
+    (result,) = checkups.fields(doctor_context(cardinal))
+    assert (result.level, result.next_step) == (
         Level.WARN,
         "run `cardinal init`: it turns it into a single-select field",
     )
@@ -195,17 +206,17 @@ def test_a_field_of_choices_that_people_made_for_themselves_is_named(cardinal: C
     field = cardinal.project.field_named("Waits for")
     assert field is not None
     field.options = [Option("o9", "the customer", "PINK", "")]
-    (found,) = checkups.fields(doctor_context(cardinal))
-    assert found.level is Level.FAIL
-    assert "field Waits for has other options than Cardinal's" in found.message
+    (result,) = checkups.fields(doctor_context(cardinal))
+    assert result.level is Level.FAIL
+    assert "field Waits for has other options than Cardinal's" in result.message
 
 
 def test_descriptions_that_cardinal_has_just_written_are_not_read_yet(cardinal: Cardinal) -> None:
     """The log knows the columns as they were before: the next sweep reads what Cardinal wrote."""
 
     def columns() -> list[tuple[Level, bool]]:
-        asked = doctor_context(cardinal)
-        return [(one.level, "not read back yet" in one.message) for one in checkups.headers(asked)]
+        context = doctor_context(cardinal)
+        return [(result.level, "not read back yet" in result.message) for result in checkups.headers(context)]
 
     cardinal.set_policy(with_column(budget_usd="7"))
     cardinal.catch_up()
@@ -224,9 +235,9 @@ def test_a_look_from_before_the_writing_that_is_recorded_after_it_is_no_finding(
     cardinal.clock.forward(1)
     with event_store.writing(cardinal.services.engine) as db:
         stale = replace(before, title=f"{before.title}, read too late")
-        seen = BoardSeen(**{it.name: getattr(stale, it.name) for it in fields(BoardSeen)})
-        event_store.append(db, seen, at=cardinal.clock())
-    assert [one.level for one in checkups.headers(doctor_context(cardinal))] == [Level.OK]
+        event = BoardSeen(**{field.name: getattr(stale, field.name) for field in fields(BoardSeen)})
+        event_store.append(db, event, at=cardinal.clock())
+    assert [result.level for result in checkups.headers(doctor_context(cardinal))] == [Level.OK]
 
 
 def test_on_a_new_board_the_first_descriptions_are_not_missed(tmp_path: Path, cardinal: Cardinal) -> None:
@@ -238,8 +249,8 @@ def test_on_a_new_board_the_first_descriptions_are_not_missed(tmp_path: Path, ca
         option.description = ""
     board.refresh(services)
     try:
-        asked = DoctorContext(config, engine, services.hub, cardinal.clock())
-        assert [(one.level, "not read back yet" in one.message) for one in checkups.headers(asked)] == [
+        context = DoctorContext(config, engine, services.hub, cardinal.clock())
+        assert [(one.level, "not read back yet" in one.message) for one in checkups.headers(context)] == [
             (Level.OK, True)
         ]
     finally:
@@ -253,17 +264,17 @@ def test_the_budget_is_shown_below_the_policys_ceiling(cardinal: Cardinal) -> No
     cardinal.services.hub.budget.learn(headers)
     (core,) = found(cardinal)["budget core"]
     assert core.message.startswith("500 of 5000 (2500 by the policy)")
-    (used,) = (one.message for one in found(cardinal)["budget"])
+    (used,) = (result.message for result in found(cardinal)["budget"])
     owner, app_id = cardinal.services.config.board_owner, cardinal.services.config.app_id
     assert used.startswith(f"App {app_id} at {owner} of http://127.0.0.1:")
     cardinal.services.hub.budget.close(90)
-    assert any("GitHub asked for a pause" in one.message for one in found(cardinal)["budget"])
+    assert any("GitHub asked for a pause" in result.message for result in found(cardinal)["budget"])
 
 
 def test_deliveries_that_nobody_reads_are_said(cardinal: Cardinal) -> None:
     cardinal.post("ping", b"{}", "asleep")
     cardinal.clock.forward(301)
-    assert any("1 deliveries have been waiting" in one.message for one in found(cardinal)["inbox"])
+    assert any("1 deliveries have been waiting" in result.message for result in found(cardinal)["inbox"])
 
 
 def test_the_bundle_holds_findings_and_logs_and_no_secret(cardinal: Cardinal, tmp_path: Path) -> None:
@@ -286,8 +297,8 @@ def test_the_bundle_holds_findings_and_logs_and_no_secret(cardinal: Cardinal, tm
     assert len(texts["cardinal-bundle/logs/huge.log"]) == 256 * 1024
     assert json.loads(texts["cardinal-bundle/findings.json"])[0]["found"] == "it says [redacted]"
     assert "private_key" in json.loads(texts["cardinal-bundle/settings.json"])
-    kept = Delivery(DeliveryId("x"), "ping", "", b"{}", cardinal.clock())
-    assert inbox.store_deliveries(cardinal.services.engine, kept)
+    delivery = Delivery(DeliveryId("x"), "ping", "", b"{}", cardinal.clock())
+    assert inbox.store_deliveries(cardinal.services.engine, delivery)
 
 
 @pytest.fixture

@@ -186,7 +186,7 @@ def test_the_assistant_of_a_planning_column_needs_a_payer_as_well(
     policy = f"{POLICY}    Planning: {{archetype: planning, agent: codex, model: small}}\n"
     with event_store.writing(engine) as db:
         event_store.append(db, PolicyLoaded(BOARD, "d", policy, ""), at=NOW)
-    codex = next(found for found in runner.agents(context) if "codex" in found.message)
+    codex = next(result for result in runner.agents(context) if "codex" in result.message)
     assert (codex.level, codex.next_step) == (Level.FAIL, "set CARDINAL_OPENAI_KEY or OPENAI_API_KEY")
 
 
@@ -225,8 +225,8 @@ def test_an_extra_that_is_missing_is_said(context: DoctorContext, monkeypatch: p
 def test_where_github_does_not_answer_the_next_step_says_what_to_look_at_or_start(
     context: DoctorContext,
 ) -> None:
-    def app(asked: DoctorContext) -> Iterator[CheckResult]:
-        if asked.engine is not None:
+    def app(doctor_context: DoctorContext) -> Iterator[CheckResult]:
+        if doctor_context.engine is not None:
             raise UnavailableError("GET /app", 0, "ConnectionError")
         yield ok("app", "it answers")
 

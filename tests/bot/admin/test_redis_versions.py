@@ -77,8 +77,8 @@ def test_a_running_server_tells_its_product_and_version(redis: Redis) -> None:
 
 
 def finding(home: Path, url: str) -> dict[str, str]:
-    words, env = ("doctor", "--json"), {"CARDINAL_HOME": str(home), "CARDINAL_REDIS_URL": url}
-    found = json.loads(CliRunner().invoke(main, words, env=env).stdout)
+    args, env = ("doctor", "--json"), {"CARDINAL_HOME": str(home), "CARDINAL_REDIS_URL": url}
+    found = json.loads(CliRunner().invoke(main, args, env=env).stdout)
     return next(one for one in found if one["name"] == "redis")
 
 

@@ -47,12 +47,12 @@ def test_an_issue_on_two_boards_is_two_cards_and_a_command_asks_which(
 ) -> None:
     engine, second = open_ledger(config.database_url), BoardId("PVT_2")
     with event_store.writing(engine) as db:
-        seen = card_seen()
-        event_store.append(db, seen, replace(seen, card_id=CardId("PVTI_2"), board_id=second), at=AT)
+        event = card_seen()
+        event_store.append(db, event, replace(event, card_id=CardId("PVTI_2"), board_id=second), at=AT)
     engine.dispose()
-    refused = cardinal("explain", f"{seen.repository}#{seen.number}")
+    refused = cardinal("explain", f"{event.repository}#{event.number}")
     assert refused.exit_code == 2
-    assert f"{seen.card_id} (board {seen.board_id}), PVTI_2 (board PVT_2)" in refused.output.replace(
+    assert f"{event.card_id} (board {event.board_id}), PVTI_2 (board PVT_2)" in refused.output.replace(
         "\n", " "
     )
     assert cardinal("explain", "PVTI_2").exit_code == 0

@@ -23,8 +23,8 @@ def test_bash_completes_commands_and_their_options(program: Path) -> None:
     """
     command = (shutil.which("bash") or "bash", "-c", asks, "bash")
     path = {"PATH": f"{program.parent}:/usr/bin:/bin"}
-    for words, expected in ((("do", "", "1"), "doctor"), (("demo", "--au", "2"), "--auto")):
+    for args, expected in ((("do", "", "1"), "doctor"), (("demo", "--au", "2"), "--auto")):
         done = subprocess.run(
-            (*command, *words), cwd=ROOT, env=path, capture_output=True, text=True, timeout=60, check=True
+            (*command, *args), cwd=ROOT, env=path, capture_output=True, text=True, timeout=60, check=True
         )
         assert done.stdout.split() == [expected], done.stderr

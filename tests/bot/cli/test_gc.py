@@ -22,26 +22,26 @@ from tests.bot.cli.conftest import Cardinal
 def test_what_nobody_needs_is_named_by_a_dry_run_and_then_removed_once(
     cardinal: Cardinal, engine: Engine, config: Config
 ) -> None:
-    places = builder.artifact_places(config)
-    workspaces.load("local").open(places, Tenancy(CardId("PVTI_gone")))
-    store = store_of(places)
+    paths = builder.artifact_places(config)
+    workspaces.load("local").open(paths, Tenancy(CardId("PVTI_gone")))
+    store = store_of(paths)
     orphan = store.keep("of nobody").digest
     long_ago = time.time() - cleanup.ORPHAN_S - 60
-    os.utime(places.artifacts / orphan[:2] / orphan, (long_ago, long_ago))
+    os.utime(paths.artifacts / orphan[:2] / orphan, (long_ago, long_ago))
     left = ["the workspace of PVTI_gone", "1 files of no run"]
     dry = json.loads(cardinal("gc", "--dry-run", "--json").stdout)
     assert dry == {"dry_run": True, "removed": left}
-    assert (store.read(orphan), any(places.workspaces.glob("*/card"))) == (b"of nobody", True)
+    assert (store.read(orphan), any(paths.workspaces.glob("*/card"))) == (b"of nobody", True)
     with event_store.writing(engine) as db:
         lease = leases.take(db, f"tidy:{host_name(config)}", "another", ttl_s=600)
     assert lease is not None
     busy = cardinal("gc")
     assert (busy.exit_code, "cleaned up just now" in busy.output) == (2, True)
-    assert any(places.workspaces.glob("*/card"))
+    assert any(paths.workspaces.glob("*/card"))
     with event_store.writing(engine) as db:
         leases.release(db, lease)
     assert cardinal("gc").output.splitlines() == [f"removed: {what}" for what in left]
-    assert (store.read(orphan), any(places.workspaces.glob("*/card"))) == (None, False)
+    assert (store.read(orphan), any(paths.workspaces.glob("*/card"))) == (None, False)
     assert "nothing to clean up" in cardinal("gc").output
 
 

@@ -72,7 +72,7 @@ def test_many_jobs_from_standard_input_go_on_after_a_fault(pages: Pages, shell: 
     assert result.exit_code == 1, result.output
     assert [row.partition(":")[0] for row in result.stdout.splitlines()] == names
     assert result.stderr.startswith("acme/shop#999: nothing by that name")
-    assert [it.command for it in pages.cardinal.events(CommandGiven)] == ["cancel", "cancel"]
+    assert [event.command for event in pages.cardinal.events(CommandGiven)] == ["cancel", "cancel"]
 
 
 def test_a_filter_names_the_jobs_and_a_dry_run_does_nothing(pages: Pages, shell: Shell) -> None:
@@ -118,7 +118,7 @@ def test_more_commands_than_a_minute_has_wait_for_the_next(
     late = shell("command", "status", "-", stdin=stdin)
     assert (late.exit_code, "continue in a minute" in late.stderr) == (2, True)
     assert len(waits) == 1 + 2 * _operations.WAITS
-    assert [it.command for it in pages.cardinal.events(CommandGiven)] == ["status", "status"]
+    assert [event.command for event in pages.cardinal.events(CommandGiven)] == ["status", "status"]
 
 
 def test_an_issue_on_two_boards_is_a_job_of_each(pages: Pages, shell: Shell) -> None:

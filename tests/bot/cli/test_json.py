@@ -13,6 +13,6 @@ def test_programs_read_the_output_of_every_command_that_has_a_result() -> None:
     plain = {
         path
         for path, command in leaves()
-        if "--json" not in {word for it in command.params for word in it.opts}
+        if "--json" not in {word for param in command.params for word in param.opts}
     }
     assert plain == NO_JSON

@@ -34,9 +34,9 @@ def test_log_has_the_three_depths_of_the_cards_page_and_folds_at_the_middle_one(
 ) -> None:
     run = RunId("r1")
     steps = (of_run.ToolUsed(run, "Bash", f"make {number}", True) for number in range(600))
-    told = (*steps, of_run.AgentSaid(run, "Words"), of_run.ToolUsed(run, "Read", "a.py", True))
+    run_events = (*steps, of_run.AgentSaid(run, "Words"), of_run.ToolUsed(run, "Read", "a.py", True))
     with event_store.writing(story) as db:
-        event_store.append(db, *told, at=AT)
+        event_store.append(db, *run_events, at=AT)
     short, middle, deep = (
         [row.split("  ", 1)[1] for row in cardinal("log", run, *zoom).stdout.splitlines() if "UTC" in row]
         for zoom in (("--zoom", "conversation"), (), ("--zoom", "debug"))

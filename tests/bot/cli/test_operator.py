@@ -66,8 +66,8 @@ def test_without_a_file_the_policy_of_a_board_by_try_is_judged(cardinal: Cardina
 def test_no_line_of_a_log_stands_among_a_commands_own() -> None:
     warns = "import logging; logging.getLogger('bot').warning('wake-up lost')"
     for name in ("status", "board"):
-        words = (sys.executable, "-c", f"from bot.cli import load_command; load_command({name!r}); {warns}")
-        done = subprocess.run(words, capture_output=True, check=True, timeout=60)
+        args = (sys.executable, "-c", f"from bot.cli import load_command; load_command({name!r}); {warns}")
+        done = subprocess.run(args, capture_output=True, check=True, timeout=60)
         assert (done.stdout, done.stderr) == (b"", b"")
 
 
@@ -184,30 +184,30 @@ def test_acts_that_were_given_up_are_listed_and_tried_again(cardinal: Cardinal, 
     act = Say(CardId("PVTI_1"), "command:5", "It is at work.")
     with event_store.writing(story) as db:
         assert handlers.put_intent(db, act, AT)
-        made = outbox.get(db, handlers.key(act))
+        entry = outbox.get(db, handlers.key(act))
         drop(db, tables.outbox, key=handlers.key(act))
-        assert made is not None
+        assert entry is not None
         event_store.append(
             db,
-            EntryGivenUp(act.card_id, made.key, made.act, "the conversation is locked", made.payload),
+            EntryGivenUp(act.card_id, entry.key, entry.act, "the conversation is locked", entry.payload),
             EntryGivenUp(act.card_id, EntryKey("say:old"), "say", "an older version's"),
-            EntryGivenUp(act.card_id, EntryKey("plan-settled:r1:1"), "settle_plan", "locked", made.payload),
+            EntryGivenUp(act.card_id, EntryKey("plan-settled:r1:1"), "settle_plan", "locked", entry.payload),
             at=AT,
         )
     told = cardinal("doctor", "--json").stdout
     assert "say was given up: the conversation is locked" in told
-    assert f"`cardinal replay --acts {made.key}`" in told
+    assert f"`cardinal replay --acts {entry.key}`" in told
     assert told.count("do it by hand: an older version") == 2
     listed = cardinal("replay", "--acts").stdout
     assert "the conversation is locked" in listed
     assert "say:old" not in listed
     assert "plan-settled:r1:1" not in listed
-    assert printed(cardinal("replay", "--acts", made.key, "--json")) == {"replayed": [made.key]}
+    assert printed(cardinal("replay", "--acts", entry.key, "--json")) == {"replayed": [entry.key]}
     with event_store.reading(story) as db:
-        again = outbox.get(db, made.key)
+        again = outbox.get(db, entry.key)
     assert again is not None
-    assert (again.payload, again.attempts) == (made.payload, 1)  # so it looks for its own traces first
-    assert cardinal("replay", "--acts", made.key).exit_code == 2  # it is in line already
+    assert (again.payload, again.attempts) == (entry.payload, 1)  # so it looks for its own traces first
+    assert cardinal("replay", "--acts", entry.key).exit_code == 2  # it is in line already
     assert printed(cardinal("replay", "--acts", "--all", "--json")) == {"replayed": []}
     assert cardinal("replay", "--acts", "say:old").exit_code == 2
     assert cardinal("replay", "--acts", "plan-settled:r1:1").exit_code == 2

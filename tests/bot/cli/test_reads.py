@@ -104,9 +104,9 @@ def test_a_command_that_cannot_write_ends_alone(config: Config, group: Warm) -> 
 
 
 def test_a_closed_file_is_not_taken_for_the_connection(config: Config, group: Warm) -> None:
-    words = ("runs", "--bogus")
+    args = ("runs", "--bogus")
     closed = f"import os; os.close(1); {SHOWS.replace(MARK, '')}"
-    with_group = result(config, *words, program=("-c", closed))
+    with_group = result(config, *args, program=("-c", closed))
     assert "sqlalchemy" in with_group[2]  # it was not carried out elsewhere
     assert with_group[0] == 2
 

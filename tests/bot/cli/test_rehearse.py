@@ -19,9 +19,9 @@ PLACE = "acme/throw-away"
 @pytest.fixture
 def place(tmp_path: Path) -> Any:
     with opened(tmp_path / "here") as cardinal:
-        made = with_place(cardinal)
-        made.between_s = 0  # the command has this machine's clock
-        yield made
+        rehearsals = with_place(cardinal)
+        rehearsals.between_s = 0  # the command has this machine's clock
+        yield rehearsals
 
 
 def given(place: Rehearsals, *words: str, **settings: str) -> Result:
@@ -79,7 +79,7 @@ def test_the_remains_of_a_killed_one_are_removed(place: Rehearsals) -> None:
     assert place.stage().pull
     result = given(place, "--clean")
     assert (result.exit_code, result.stdout) == (0, "1 issues\n2 branches\n")
-    assert [it for it in place.repo.issues.values() if it.state == "open"] == []
+    assert [issue for issue in place.repo.issues.values() if issue.state == "open"] == []
 
 
 @pytest.mark.parametrize(

@@ -83,7 +83,7 @@ def test_hangs_count_in_a_row_and_are_forgotten_by_whoever_gets_through() -> Non
         engine = open_ledger(f"sqlite:///{folder}/ledger.db")
         for times in (1, 2):
             with event_store.writing(engine) as db:
-                assert [it.times for it in hangs.count_hang(db, ("card:C1", "card:C2"))] == [times, times]
+                assert [hang.times for hang in hangs.count_hang(db, ("card:C1", "card:C2"))] == [times, times]
         with guard_hangs(engine, "card:C1"):
             pass
         with event_store.reading(engine) as db:

@@ -56,7 +56,7 @@ def waiting(config: Config, roster: Asked) -> Iterator[Asked]:
 
 
 def workers_listed(redis: Redis) -> list[tuple[str, str]]:
-    return [(it.pid, it.queues) for it in embedded_redis.workers(redis)]
+    return [(worker.pid, worker.queues) for worker in embedded_redis.workers(redis)]
 
 
 def test_a_wake_up_calls_its_worker_and_still_waits(config: Config, redis: Redis) -> None:

@@ -99,9 +99,9 @@ def config(environ: dict[str, str], tmp_path: Path) -> Config:
 
 
 def seen(config: Config) -> Presence:
-    found = lock_file.read_presence(config.home)
-    assert found is not None
-    return found
+    presence = lock_file.read_presence(config.home)
+    assert presence is not None
+    return presence
 
 
 def everyone(process: Warm) -> list[int]:
@@ -110,10 +110,10 @@ def everyone(process: Warm) -> list[int]:
 
 def test_it_stops_clean_and_leaves_nothing(environ: dict[str, str], tmp_path: Path, config: Config) -> None:
     with up(environ, tmp_path) as process:
-        found = seen(config)
-        assert set(found.parts) >= PARTS
-        assert all(alive(found.parts[name]) for name in PARTS)  # a worker may have gone to rest
-        assert post(found.address, "d-1") == 202
+        presence = seen(config)
+        assert set(presence.parts) >= PARTS
+        assert all(alive(presence.parts[name]) for name in PARTS)  # a worker may have gone to rest
+        assert post(presence.address, "d-1") == 202
         pids = everyone(process)
         process.send_signal(signal.SIGINT)
         assert process.wait(60) == 0

@@ -95,8 +95,8 @@ class Cardinal(People):
 
     def post(self, event: str, body: bytes, guid: str, action: str = "") -> bool:
         """Store a delivery that did not come from the forge."""
-        kept = inbox.Delivery(DeliveryId(guid), event, action, body, self.clock())
-        return bool(inbox.store_deliveries(self.services.engine, kept))
+        delivery = inbox.Delivery(DeliveryId(guid), event, action, body, self.clock())
+        return bool(inbox.store_deliveries(self.services.engine, delivery))
 
     def catch_up(self, *, publish: bool = True, work: bool = False) -> None:
         """Let everything happen that is due: `publish` writes to the forge, `work` carries runs out."""
@@ -169,7 +169,7 @@ class Cardinal(People):
         """Return the runs that may start, as a tick finds them."""
         slots = self.services.config.run_workers
         return tuple(
-            one.run_id for one in dispatch.ready_runs(self.services.engine, now=self.clock(), slots=slots)
+            run.run_id for run in dispatch.ready_runs(self.services.engine, now=self.clock(), slots=slots)
         )
 
     def carry_out_runs(self) -> int:
@@ -280,15 +280,15 @@ class Cardinal(People):
 
     def card(self, item: Item) -> CardRow:
         with event_store.reading(self.services.engine) as db:
-            found = cards.get(db, CardId(item.node_id))
-        assert found is not None, "the card is not known"
-        return found
+            card = cards.get(db, CardId(item.node_id))
+        assert card is not None, "the card is not known"
+        return card
 
     def run(self, run_id: RunId) -> RunRow:
         with event_store.reading(self.services.engine) as db:
-            found = runs.get(db, run_id)
-        assert found is not None
-        return found
+            run = runs.get(db, run_id)
+        assert run is not None
+        return run
 
     def run_of(self, item: Item) -> RunRow:
         """Return the card's newest run."""
@@ -317,33 +317,33 @@ class Cardinal(People):
 
     def column(self, item: Item) -> str | None:
         """Return the column that the card stands in on the forge."""
-        for one in item.values.values():
-            if one.field.name == "Status":
-                option = one.field.option_with_id(str(one.content))
+        for value in item.values.values():
+            if value.field.name == "Status":
+                option = value.field.option_with_id(str(value.content))
                 return option.name if option else None
         return None
 
     def told(self, item: Item) -> list[str]:
         """Return what Cardinal says on the issue, oldest first."""
-        return [one.body for one in issue_of(item).comments if one.author is self.bot]
+        return [comment.body for comment in issue_of(item).comments if comment.author is self.bot]
 
     def comment(self, item: Item, *words: str) -> Comment:
         """Return Cardinal's newest comment that holds all the words."""
-        mine = [one for one in issue_of(item).comments if one.author is self.bot]
-        found = [one for one in mine if all(word in one.body for word in words)]
-        assert found, f"{words} not in {[one.body[:200] for one in mine]}"
-        return found[-1]
+        comments = [comment for comment in issue_of(item).comments if comment.author is self.bot]
+        found_comments = [comment for comment in comments if all(word in comment.body for word in words)]
+        assert found_comments, f"{words} not in {[comment.body[:200] for comment in comments]}"
+        return found_comments[-1]
 
     def reactions(self, comment: Comment) -> list[str]:
-        return [one.content for one in comment.reactions if one.user is self.bot]
+        return [reaction.content for reaction in comment.reactions if reaction.user is self.bot]
 
     def calls(self, *words: str) -> list[str]:
         """Return the API calls so far whose method, path or GraphQL operation holds one of the words.
 
         Asking for tokens is none.
         """
-        calls = [one for one in self.forge.gateway.calls if not one.path.endswith("/access_tokens")]
-        made = [f"{one.method} {one.operation or one.path}" for one in calls]
+        calls = [call for call in self.forge.gateway.calls if not call.path.endswith("/access_tokens")]
+        made = [f"{call.method} {call.operation or call.path}" for call in calls]
         return [one for one in made if any(word in one for word in words)]
 
     def assert_nothing_is_stuck(self) -> None:

@@ -15,7 +15,7 @@ def cardinal(
 ) -> Iterator[Cardinal]:
     """Return a Cardinal, after the scene that a test is marked with."""
     scene = request.node.get_closest_marker("after")
-    with opened(tmp_path, after=scene.kwargs["scene"] if scene else None) as found:
-        yield found
+    with opened(tmp_path, after=scene.kwargs["scene"] if scene else None) as found_cardinal:
+        yield found_cardinal
     failed = [one.getMessage() for one in caplog.get_records("call") if one.msg.startswith("rules failed")]
     assert failed == [], "the rules failed on an event; a test that wants that clears the log"

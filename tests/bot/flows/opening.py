@@ -73,21 +73,23 @@ def _beside(
         }
     if database_url:
         settings["CARDINAL_DATABASE_URL"] = database_url
-    made = config.read(settings, root)
-    engine = new_ledger(made.database_url)
+    new_config = config.read(settings, root)
+    engine = new_ledger(new_config.database_url)
     clock = Clock()
     set_clock(engine, clock)
     forge.store.clock = ForgeClock(clock)
-    hub = Hub(made, clock)
+    hub = Hub(new_config, clock)
     services = Services(
-        made,
+        new_config,
         engine,
-        OutboxContext(engine, made, clock, hub),
-        embedded_redis.connect_redis(made),  # nobody answers, all wake-ups get lost: the test is the tick
+        OutboxContext(engine, new_config, clock, hub),
+        embedded_redis.connect_redis(
+            new_config
+        ),  # nobody answers, all wake-ups get lost: the test is the tick
         "test-1",
         clock,
     ).on_configured()
-    return Cardinal(forge, world.project, services, clock, made.scenarios, mail)
+    return Cardinal(forge, world.project, services, clock, new_config.scenarios, mail)
 
 
 def _hand_over(cardinal: Cardinal, notes: dict[str, Any]) -> None:
@@ -149,7 +151,7 @@ def _keep(cardinal: Cardinal, root: Path, **notes: Any) -> Kept:
     """Keep the world and the ledger of a Cardinal in `root`, with what its client knows."""
     assert (list(cardinal.mail), cardinal.failures) == ([], [])
     hub, store = cardinal.services.hub, cardinal.forge.store
-    answers = hub._kept._opened(hub.records.read(hub._kept.record)[0])
+    answers = hub._kept._open(hub.records.read(hub._kept.record)[0])
     known = {name: text for name, text in answers.items() if not name.startswith("claim: ")}
     cardinal.services.engine.dispose()
     key = cardinal.services.config.private_key.reveal()

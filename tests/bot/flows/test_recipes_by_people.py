@@ -77,10 +77,10 @@ def test_a_human_in_the_loop_has_a_word_at_the_plan_the_question_the_stage_the_m
     cardinal.say(item, "8081, please", who="bob")
     cardinal.catch_up(work=True)
     for asker, words in (("stage", "build hands over: It listens."), ("budget", "$2.00")):
-        asked = cardinal.events(QuestionAsked)[-1]
-        assert asked.asker == asker
+        event = cardinal.events(QuestionAsked)[-1]
+        assert event.asker == asker
         comment = cardinal.comment(item, words)
-        cardinal.tick(comment, f"choice:{asked.question_id}:1")
+        cardinal.tick(comment, f"choice:{event.question_id}:1")
         cardinal.catch_up(work=True)
     (ended,) = cardinal.events(RunEnded)
     assert ended.ending is Ending.SUCCEEDED, ended
@@ -172,12 +172,12 @@ def test_a_thread_is_one_talk_one_branch_and_one_session_from_the_plan_to_the_re
 
 def test_a_fleet_has_one_card_for_each_repository_and_a_failure_stops_no_other(cardinal: Cardinal) -> None:
     for name in ("api", "web", "docs"):
-        made = cardinal.forge.store.repos.create(cardinal.repo.owner, name)
+        repo = cardinal.forge.store.repos.create(cardinal.repo.owner, name)
         cardinal.forge.store.repos.write_files(
-            made, "main", {"a": b"1"}, "One", actor=cardinal.person("alice")
+            repo, "main", {"a": b"1"}, "One", actor=cardinal.person("alice")
         )
         for login in ("alice", "bob", "carol"):
-            cardinal.forge.store.repos.set_role(made, cardinal.person(login), Role.WRITE)
+            cardinal.forge.store.repos.set_role(repo, cardinal.person(login), Role.WRITE)
     play(cardinal, "fleet")
     ticker.request_due(cardinal.services)
     cardinal.clock.forward(7 * DAY_S)

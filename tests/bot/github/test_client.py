@@ -259,8 +259,8 @@ def test_only_new_content_counts_as_content(hub: Hub, scripted: Scripted) -> Non
     hub.graphql(QUERY, {})
     hub.graphql("mutation A { updateProjectV2Field(input: {}) { x } }", {})
     hub.graphql("mutation B { createProjectV2StatusUpdate(input: {}) { x } }", {})
-    seen, _ = hub.budget.seen()
-    assert (sum(seen.contents.values()), sum(seen.points.values())) == (2, 5 + 5 + 1 + 5 + 5)
+    rate_usage, _ = hub.budget.seen()
+    assert (sum(rate_usage.contents.values()), sum(rate_usage.points.values())) == (2, 5 + 5 + 1 + 5 + 5)
 
 
 def test_a_listing_is_read_page_by_page_and_no_further_than_told(hub: Hub, scripted: Scripted) -> None:

@@ -31,8 +31,8 @@ def test_a_folder_is_listed_by_name_with_the_kinds_that_github_tells(hub: Hub, s
     for path, name in UP:
         scripted.answer("GET", path, [{"name": name, "type": "dir"}])
     scripted.answer("GET", AT, listed)
-    found = contents.entries(hub, "acme/shop", ".github/cardinal/skills", "c0ffee")
-    assert found == (("a.md", "file", 3), ("b", "symlink", 9), ("c", "dir", 0))
+    folder_entries = contents.entries(hub, "acme/shop", ".github/cardinal/skills", "c0ffee")
+    assert folder_entries == (("a.md", "file", 3), ("b", "symlink", 9), ("c", "dir", 0))
     (request,) = scripted.asked(AT)
     assert request.params == {"ref": "c0ffee"}
 

@@ -49,9 +49,9 @@ def answer_pages(scripted: Scripted, *pages: list[dict[str, object]]) -> None:
 def test_failures_are_looked_for_further_back_as_long_as_there_are_any(hub: Hub, scripted: Scripted) -> None:
     lost = [[attempt(900 - n, f"g{n}", 502) for n in range(first, first + 100)] for first in (0, 100)]
     answer_pages(scripted, *lost, [attempt(700, "last", 500), attempt(699, "good", 202)])
-    found = failed_deliveries.list_failed(hub, STARTED)
-    assert len(found) == 201
-    assert found[0].delivery_id == "last"
+    found_failed_deliveries = failed_deliveries.list_failed(hub, STARTED)
+    assert len(found_failed_deliveries) == 201
+    assert found_failed_deliveries[0].delivery_id == "last"
     assert [call.params.get("cursor") for call in scripted.asked(PATH)] == [None, "v1_1", "v1_2"]
 
 
@@ -68,8 +68,8 @@ def test_a_page_of_good_ones_ends_the_search_unless_it_is_of_the_last_minutes(
 def test_a_failed_delivery_is_asked_for_as_the_app(hub: Hub, scripted: Scripted) -> None:
     scripted.answer("GET", PATH, [attempt(5, "a", 500)])
     scripted.answer("POST", f"{PATH}/5/attempts", {}, status=202)
-    (asked,) = failed_deliveries.recover(hub, STARTED, lambda _: frozenset())
-    assert asked.delivery_id == "a"
+    (failed_delivery,) = failed_deliveries.recover(hub, STARTED, lambda _: frozenset())
+    assert failed_delivery.delivery_id == "a"
     assert len(scripted.asked(f"{PATH}/5/attempts")) == 1
     assert scripted.asked(PATH)[0].params["status"] == "failure"
 
@@ -81,8 +81,8 @@ def test_a_request_is_not_repeated_by_another_host_or_before_its_attempt_was_mad
     scripted.answer("POST", f"{PATH}/5/attempts", {}, status=202)
     for wait_s, requested in ((0, 1), (29, 1), (1, 2), (59, 2), (1, 3), (7_200, 4)):
         clock.forward(wait_s)
-        for mine in (hub, Hub(config, clock)):
-            failed_deliveries.recover(mine, clock(), lambda _: frozenset())
+        for own_hub in (hub, Hub(config, clock)):
+            failed_deliveries.recover(own_hub, clock(), lambda _: frozenset())
         assert len(scripted.asked(f"{PATH}/5/attempts")) == requested
 
 
@@ -113,8 +113,8 @@ def test_a_delivery_that_came_meanwhile_is_not_asked_for_and_ends_the_search(
 def test_a_delivery_is_asked_for_ever_more_slowly_and_not_for_ever(
     attempts: int, age: timedelta, due: bool
 ) -> None:
-    one = failed_deliveries.FailedDelivery(DeliveryId("a"), 1, "issues", STARTED - age, attempts)
-    assert one.is_due(STARTED) is due
+    failed_delivery = failed_deliveries.FailedDelivery(DeliveryId("a"), 1, "issues", STARTED - age, attempts)
+    assert failed_delivery.is_due(STARTED) is due
 
 
 def test_one_that_github_refuses_to_repeat_keeps_no_other_back(hub: Hub, scripted: Scripted) -> None:
@@ -122,8 +122,8 @@ def test_one_that_github_refuses_to_repeat_keeps_no_other_back(hub: Hub, scripte
     scripted.answer("GET", PATH, lost)
     for number, status in ((6, 404), (7, 422), (8, 202), (9, 202)):
         scripted.answer("POST", f"{PATH}/{number}/attempts", {"message": "no"}, status=status)
-    asked = failed_deliveries.recover(hub, STARTED, lambda _: frozenset())
-    assert [one.delivery_id for one in asked] == ["c", "d"]
+    deliveries = failed_deliveries.recover(hub, STARTED, lambda _: frozenset())
+    assert [failed_delivery.delivery_id for failed_delivery in deliveries] == ["c", "d"]
 
 
 def test_a_cursor_is_sent_as_it_was_given(hub: Hub, scripted: Scripted) -> None:
@@ -141,8 +141,8 @@ def test_accepted_deliveries_that_the_ledger_lost_are_requested_and_older_ones_a
     answer_pages(scripted, first, [attempt(600, "lost", 202), attempt(400, "old", 202)], [])
     for number in (600, 900):
         scripted.answer("POST", f"{PATH}/{number}/attempts", {}, status=202)
-    since, known = STARTED - timedelta(seconds=500), frozenset({DeliveryId("known")})
-    assert failed_deliveries.recover_accepted(hub, STARTED, lambda ids: known & frozenset(ids), since)
+    since, delivery_ids = STARTED - timedelta(seconds=500), frozenset({DeliveryId("known")})
+    assert failed_deliveries.recover_accepted(hub, STARTED, lambda ids: delivery_ids & frozenset(ids), since)
     requested = [call.request.path_url for call in scripted.mock.calls if call.request.method == "POST"]
     assert requested == [f"{PATH}/600/attempts", f"{PATH}/900/attempts"]
     assert [call.params["status"] for call in scripted.asked(PATH)] == ["success", "success"]

@@ -26,17 +26,17 @@ def shape(world: World) -> BoardSeen:
 
 
 def read(world: World, card_id: str) -> CardReading:
-    found = board.read_card(world.hub, CardId(card_id))
-    assert found is not None
-    return found
+    reading = board.read_card(world.hub, CardId(card_id))
+    assert reading is not None
+    return reading
 
 
 def test_a_board_is_read_with_its_columns_and_fields(world: World) -> None:
-    seen = shape(world)
-    assert (seen.title, seen.owner, seen.number) == ("Shop board", "acme", world.board.number)
-    assert tuple(column.name for column in seen.columns) == COLUMNS
-    assert seen.status_field_id in [field.field_id for field in seen.fields if field.name == "Status"]
-    assert ("Title", "TITLE") in [(field.name, field.kind) for field in seen.fields]
+    event = shape(world)
+    assert (event.title, event.owner, event.number) == ("Shop board", "acme", world.board.number)
+    assert tuple(column.name for column in event.columns) == COLUMNS
+    assert event.status_field_id in [field.field_id for field in event.fields if field.name == "Status"]
+    assert ("Title", "TITLE") in [(field.name, field.kind) for field in event.fields]
 
 
 def test_a_board_that_is_not_there_is_an_error(world: World) -> None:
@@ -47,30 +47,53 @@ def test_a_board_that_is_not_there_is_an_error(world: World) -> None:
 
 def test_a_card_is_read_with_its_issue(world: World) -> None:
     item = world.card(HOSTILE, "In Progress", body=HOSTILE)
-    seen = read(world, item.node_id)
-    assert (seen.kind, seen.repository, seen.default_branch) == ("Issue", "acme/shop", "main")
-    assert (seen.title, seen.body, seen.author, seen.labels) == (HOSTILE, HOSTILE, "alice", ("a", "b"))
-    assert (seen.column, seen.state, seen.state_reason, seen.archived) == ("In Progress", "open", "", False)
-    assert (seen.owner, seen.board_number, seen.board_id) == ("acme", world.board.number, world.board.node_id)
-    assert seen.updated_at.tzinfo is not None
+    reading = read(world, item.node_id)
+    assert (reading.kind, reading.repository, reading.default_branch) == ("Issue", "acme/shop", "main")
+    assert (reading.title, reading.body, reading.author, reading.labels) == (
+        HOSTILE,
+        HOSTILE,
+        "alice",
+        ("a", "b"),
+    )
+    assert (reading.column, reading.state, reading.state_reason, reading.archived) == (
+        "In Progress",
+        "open",
+        "",
+        False,
+    )
+    assert (reading.owner, reading.board_number, reading.board_id) == (
+        "acme",
+        world.board.number,
+        world.board.node_id,
+    )
+    assert reading.updated_at.tzinfo is not None
 
 
 def test_a_closed_issue_says_why(world: World) -> None:
     item = world.card("Do it")
     issue = world.shop.issues[1]
     world.forge.store.issues.set_state(issue, "closed", "not_planned", actor=world.alice)
-    seen = read(world, item.node_id)
-    assert (seen.state, seen.state_reason) == ("closed", "not_planned")
+    reading = read(world, item.node_id)
+    assert (reading.state, reading.state_reason) == ("closed", "not_planned")
 
 
 def test_a_draft_issue_has_no_repository_until_it_is_converted(world: World) -> None:
     item = world.forge.store.projects.add_draft(world.board, "Idea", "Words", actor=world.alice)
-    seen = read(world, item.node_id)
-    assert (seen.kind, seen.repository, seen.number, seen.title) == ("DraftIssue", None, None, "Idea")
-    made = board.convert_draft(world.hub, seen.card_id, "acme/shop")
-    now = read(world, item.node_id)
-    assert (now.kind, now.repository, now.number) == ("Issue", made.repository, made.number)
-    assert now.content_id == made.content_id != seen.content_id
+    reading = read(world, item.node_id)
+    assert (reading.kind, reading.repository, reading.number, reading.title) == (
+        "DraftIssue",
+        None,
+        None,
+        "Idea",
+    )
+    draft = board.convert_draft(world.hub, reading.card_id, "acme/shop")
+    card_reading = read(world, item.node_id)
+    assert (card_reading.kind, card_reading.repository, card_reading.number) == (
+        "Issue",
+        draft.repository,
+        draft.number,
+    )
+    assert card_reading.content_id == draft.content_id != reading.content_id
 
 
 def test_a_card_of_a_pull_request_is_told_apart(world: World) -> None:
@@ -79,8 +102,8 @@ def test_a_card_of_a_pull_request_is_told_apart(world: World) -> None:
     store.repos.write_files(world.shop, "x", {"a": b"1"}, "More", actor=world.alice)
     pull = store.pulls.create(world.shop, "P", "", "x", "main", actor=world.alice)
     item = store.projects.add(world.board, pull, actor=world.alice)
-    seen = read(world, item.node_id)
-    assert (seen.kind, seen.state) == ("PullRequest", "open")
+    reading = read(world, item.node_id)
+    assert (reading.kind, reading.state) == ("PullRequest", "open")
 
 
 def test_a_deleted_card_is_none_and_so_is_nonsense(world: World) -> None:
@@ -105,18 +128,18 @@ def test_a_column_is_read_from_top_to_bottom_over_pages(world: World) -> None:
 
 
 def test_a_column_whose_name_is_part_of_another_is_read_alone(world: World) -> None:
-    mine = world.card("Do it", "Tasks")
+    item = world.card("Do it", "Tasks")
     world.card("Other", "Planning")
     world.card("None")
-    assert board.read_column(world.hub, BoardId(world.board.node_id), "Tasks") == (mine.node_id,)
+    assert board.read_column(world.hub, BoardId(world.board.node_id), "Tasks") == (item.node_id,)
     assert board.read_column(world.hub, BoardId(world.board.node_id), "tasks") == ()
     assert board.read_column(world.hub, BoardId(world.board.node_id), 'a" status:"Tasks') == ()
 
 
 def test_a_sweep_sees_every_card_but_those_of_skipped_columns(world: World) -> None:
     a, b, c = world.card("A", "Tasks"), world.card("B"), world.card("C", "Done")
-    sight = survey(world.hub, world.config.board, "acme/shop", ("Done", 'Odd "one"'), [None])
-    swept = sight.pages[0].stubs
+    reading = survey(world.hub, world.config.board, "acme/shop", ("Done", 'Odd "one"'), [None])
+    swept = reading.pages[0].stubs
     assert {(stub.card_id, stub.column) for stub in swept} == {(a.node_id, "Tasks"), (b.node_id, None)}
     assert len(survey(world.hub, world.config.board, "acme/gone", (), [None]).pages[0].stubs) == 3
     assert c in world.board.items
@@ -132,16 +155,16 @@ def test_the_cards_of_an_issue_are_found(world: World) -> None:
 
 
 def test_moving_a_card_puts_it_into_the_column(world: World) -> None:
-    item, seen = world.card("Do it", "Tasks"), shape(world)
-    done = next(column for column in seen.columns if column.name == "Done")
-    board.move_card(world.hub, seen.board_id, CardId(item.node_id), seen.status_field_id, done.option_id)
+    item, event = world.card("Do it", "Tasks"), shape(world)
+    done = next(column for column in event.columns if column.name == "Done")
+    board.move_card(world.hub, event.board_id, CardId(item.node_id), event.status_field_id, done.option_id)
     assert read(world, item.node_id).column == "Done"
 
 
 def test_moving_to_a_column_that_is_gone_is_refused(world: World) -> None:
-    item, seen = world.card("Do it", "Tasks"), shape(world)
+    item, event = world.card("Do it", "Tasks"), shape(world)
     with pytest.raises((RefusedError, NotFoundError)):
-        board.move_card(world.hub, seen.board_id, CardId(item.node_id), seen.status_field_id, "00000000")
+        board.move_card(world.hub, event.board_id, CardId(item.node_id), event.status_field_id, "00000000")
     assert read(world, item.node_id).column == "Tasks"
 
 
@@ -249,9 +272,9 @@ def test_links_with_issues_out_of_sight_do_not_hide_the_card(hub: Hub, scripted:
     answer_card(
         scripted, ("NOT_FOUND", parent), ("FORBIDDEN", [*parent, "repository"]), ("FORBIDDEN", blocker)
     )
-    seen = board.read_card(hub, CardId("PVTI_1"))
-    assert seen is not None
-    assert (seen.number, seen.parent, seen.hidden_blockers) == (3, "", 1)
+    reading = board.read_card(hub, CardId("PVTI_1"))
+    assert reading is not None
+    assert (reading.number, reading.parent, reading.hidden_blockers) == (3, "", 1)
 
 
 @pytest.mark.parametrize(
@@ -299,10 +322,10 @@ def text_of(item: Item, name: str) -> str:
 
 
 def converted(world: World) -> int:
-    seen = board.read_board(world.hub, "acme", world.board.number)
-    known = {field.name: field for field in seen.fields}
+    event = board.read_board(world.hub, "acme", world.board.number)
+    known = {field.name: field for field in event.fields}
     return project_fields.convert_text_field(
-        world.hub, seen.board_id, known, "Agent", "SINGLE_SELECT", options=OPTIONS
+        world.hub, event.board_id, known, "Agent", "SINGLE_SELECT", options=OPTIONS
     )
 
 
@@ -311,10 +334,10 @@ def test_a_text_field_becomes_a_field_of_choices_with_the_same_values(world: Wor
     assert converted(world) == 1
     assert [text_of(item, "Agent") for item in items] == ["⏳ queued", "", "", "🏁 done"]
     assert [text_of(item, "Agent (text)") for item in items] == ["⏳ queued", "", "ask Bob", "🏁 done"]
-    made = world.board.field_named("Agent")
-    assert made is not None
-    assert made.data_type is FieldType.SINGLE_SELECT
-    assert {option.name: option.color for option in made.options} == OPTIONS
+    field = world.board.field_named("Agent")
+    assert field is not None
+    assert field.data_type is FieldType.SINGLE_SELECT
+    assert {option.name: option.color for option in field.options} == OPTIONS
     assert world.board.field_named("Agent (new)") is None
 
 
@@ -335,19 +358,19 @@ def test_a_conversion_that_was_stopped_anywhere_is_finished_by_the_next(
 
 
 def test_an_option_that_somebody_deleted_or_made_anew_is_found_again(world: World) -> None:
-    made = project_fields.create_field(
+    new_field = project_fields.create_field(
         world.hub, BoardId(world.board.node_id), "Agent", "SINGLE_SELECT", {"⏳ queued": "BLUE"}
     )
     field = world.board.field_named("Agent")
     assert field is not None
-    known = project_fields.ensure_options(world.hub, made.field_id, OPTIONS)
+    known = project_fields.ensure_options(world.hub, new_field.field_id, OPTIONS)
     assert [*known] == [*OPTIONS]
     calls = len(world.forge.gateway.calls)
-    assert project_fields.ensure_options(world.hub, made.field_id, OPTIONS) == known
+    assert project_fields.ensure_options(world.hub, new_field.field_id, OPTIONS) == known
     assert len(world.forge.gateway.calls) == calls
     anew = [Option("", "Mine", "PINK", ""), Option("", "🏁 done", "GRAY", "")]
     world.forge.store.projects.update_field(field, options=anew)
-    found = project_fields.ensure_options(world.hub, made.field_id, OPTIONS, fresh=True)
+    found = project_fields.ensure_options(world.hub, new_field.field_id, OPTIONS, fresh=True)
     assert found == {option.name: option.id for option in field.options}
     assert [*found] == ["Mine", "🏁 done", "⏳ queued", "❌ failed"]
     assert field.options[1].color == "GRAY"

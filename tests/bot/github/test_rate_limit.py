@@ -154,9 +154,9 @@ def test_an_answer_that_comes_late_gives_no_calls_back(budget: ApiBudget) -> Non
 
 
 def test_a_call_that_gets_no_place_costs_nothing(config: Config, budget: ApiBudget, tmp_path: Path) -> None:
-    places = CallSlots(tmp_path / "calls", most=1, wait_s=0.05)
-    wire = Wire(config.github_url, lambda _: "t", Clock(), budget, 1, places=places)
-    with places.hold("x"), pytest.raises(UnavailableError, match="1 calls are under way"):
+    slots = CallSlots(tmp_path / "calls", most=1, wait_s=0.05)
+    wire = Wire(config.github_url, lambda _: "t", Clock(), budget, 1, places=slots)
+    with slots.hold("x"), pytest.raises(UnavailableError, match="1 calls are under way"):
         wire.send(ApiCall("GET", "/x", READ))
     assert budget.seen()[0].points == {}
 
@@ -179,13 +179,13 @@ def take(budget: ApiBudget, resource: str) -> float:
 def test_a_limit_lasts_as_long_on_a_host_whose_clock_is_off(
     config: Config, scripted: Scripted, clock: Clock, off_s: float
 ) -> None:
-    mine = Hub(config, Clock(STARTED + timedelta(seconds=off_s)), records=FileRecords(config.home, clock))
+    hub = Hub(config, Clock(STARTED + timedelta(seconds=off_s)), records=FileRecords(config.home, clock))
     scripted.tokens()
     told = headers(0, reset_in_s=120)
     scripted.answer("GET", "/x", {"message": "API rate limit exceeded"}, status=403, headers=told)
     with pytest.raises(RateLimitedError):
-        mine.rest("GET", "/x")
-    assert mine.budget.spare(QUESTION) == 120
+        hub.rest("GET", "/x")
+    assert hub.budget.spare(QUESTION) == 120
 
 
 class Leaving(FileRecords):
@@ -225,17 +225,17 @@ def test_processes_of_one_machine_share_it(clock: Clock, tmp_path: Path) -> None
         context().Process(target=spend, args=(tmp_path / "run", 60, barrier, granted)).start()
         reads.append(read)
     assert sum(read.recv() for read in reads if read.poll(300)) == CONTENTS_PER_MINUTE, "of 240 wanted"
-    seen, _ = ApiBudget(FileRecords(tmp_path / "run", clock), "App 7 at acme").seen()
-    assert sum(seen.contents.values()) == CONTENTS_PER_MINUTE
+    rate_usage, _ = ApiBudget(FileRecords(tmp_path / "run", clock), "App 7 at acme").seen()
+    assert sum(rate_usage.contents.values()) == CONTENTS_PER_MINUTE
 
 
 def test_each_installation_is_counted_for_itself_by_whichever_process(clock: Clock, tmp_path: Path) -> None:
     def at(owner: str) -> ApiBudget:
         return ApiBudget(FileRecords(tmp_path, clock), f"App 7 at {owner}")
 
-    mine, other = at("acme"), at("umbrella")
-    mine.learn(headers(0, reset_in_s=90))
-    mine.close(30)
+    api_budget, other = at("acme"), at("umbrella")
+    api_budget.learn(headers(0, reset_in_s=90))
+    api_budget.close(30)
     assert other.seen()[0] == RateUsage()
     assert other.spare(TICKER) == 0
     other.learn(headers(4000))
@@ -257,8 +257,8 @@ def test_old_counts_are_dropped(budget: ApiBudget, clock: Clock) -> None:
     for _ in range(200):
         assert budget.take(points=1, creates=True) == 0
         clock.forward(100)
-    seen, _ = budget.seen()
-    assert (len(seen.points), len(seen.contents)) == (1, 36)
+    rate_usage, _ = budget.seen()
+    assert (len(rate_usage.points), len(rate_usage.contents)) == (1, 36)
 
 
 def test_a_limit_of_unknown_length_is_waited_out_ever_longer(budget: ApiBudget, clock: Clock) -> None:
@@ -275,14 +275,14 @@ def test_a_limit_of_unknown_length_is_waited_out_ever_longer(budget: ApiBudget, 
 
 
 def test_calls_beyond_the_cap_wait_for_a_place_and_a_dead_process_leaves_its_own(tmp_path: Path) -> None:
-    places = CallSlots(tmp_path / "calls", most=2, wait_s=0.1)
+    slots = CallSlots(tmp_path / "calls", most=2, wait_s=0.1)
     refused = pytest.raises(UnavailableError, match="2 calls are under way here")
-    with places.hold("a"), places.hold("b"), refused, places.hold("c"):
+    with slots.hold("a"), slots.hold("b"), refused, slots.hold("c"):
         pass
-    holder = multiprocessing.get_context("fork").Process(target=_hold_and_die, args=(places,))
+    holder = multiprocessing.get_context("fork").Process(target=_hold_and_die, args=(slots,))
     holder.start()
     holder.join()
-    with places.hold("a"), places.hold("b"):
+    with slots.hold("a"), slots.hold("b"):
         pass
 
 
@@ -296,9 +296,9 @@ def test_a_limit_that_is_met_for_weeks_is_waited_for_as_long_as_before(
 ) -> None:
     for _ in range(1_100):
         budget.close(60.0, exact=False)
-        clock.forward(budget.closed_s())
+        clock.forward(budget.remaining_closure_s())
     budget.close(60.0, exact=False)
-    assert budget.closed_s() == 900
+    assert budget.remaining_closure_s() == 900
 
 
 def test_while_a_limit_lasts_nobody_asks(hub: Hub, scripted: Scripted, config: Config, clock: Clock) -> None:
@@ -307,12 +307,12 @@ def test_while_a_limit_lasts_nobody_asks(hub: Hub, scripted: Scripted, config: C
     with pytest.raises(RateLimitedError):
         hub.rest("GET", "/x")
     clock.forward(20)
-    for mine in (hub, Hub(config, clock)):  # another process of this home
+    for own_hub in (hub, Hub(config, clock)):  # another process of this home
         with pytest.raises(RateLimitedError, match="not asked") as caught:
-            mine.rest("GET", "/y")
+            own_hub.rest("GET", "/y")
         assert caught.value.retry_after_s == 10
         with pytest.raises(RateLimitedError, match="not asked"):
-            mine.graphql("query Q { x }", {})
+            own_hub.graphql("query Q { x }", {})
     clock.forward(10)
     scripted.answer("GET", "/y", {"ok": True})
     assert hub.rest("GET", "/y").body == {"ok": True}
@@ -341,11 +341,11 @@ def test_while_a_limit_of_the_app_itself_lasts_nothing_is_asked_as_the_app(
     with pytest.raises(RateLimitedError):
         hub.as_app("GET", "/app/hook/deliveries")
     clock.forward(20)
-    for mine in (hub, Hub(config, clock), hub.at("globex")):
+    for own_hub in (hub, Hub(config, clock), hub.at("globex")):
         with pytest.raises(RateLimitedError, match="not asked"):
-            mine.as_app("GET", "/app/hook/deliveries")
+            own_hub.as_app("GET", "/app/hook/deliveries")
         with pytest.raises(RateLimitedError, match="not asked"):
-            mine.installation()
+            own_hub.installation()
     clock.forward(11)
     scripted.answer("GET", "/orgs/acme/installation", {"id": 7})
     assert hub.installation() == {"id": 7}

@@ -149,5 +149,5 @@ def test_each_row_has_its_source_and_can_be_met() -> None:
         assert row.advice
         assert row.words == tuple(word.lower() for word in row.words)
         for status in row.statuses:
-            found = refusals.classify(f"POST {row.call}", status, " ".join(row.words))
-            assert found is row, f"an earlier row hides {row.words}"
+            refusal = refusals.classify(f"POST {row.call}", status, " ".join(row.words))
+            assert refusal is row, f"an earlier row hides {row.words}"

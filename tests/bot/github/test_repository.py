@@ -108,13 +108,13 @@ def test_a_folder_in_the_policys_place_is_no_policy(world: World) -> None:
 
 def test_a_pull_request_is_read_as_it_is(world: World) -> None:
     pull = pull_of(world)
-    seen = pulls.read(world.hub, "acme/shop", pull.issue.number)
-    assert (seen.state, seen.draft, seen.head) == ("open", True, pull.head_sha)
+    pull_look = pulls.read(world.hub, "acme/shop", pull.issue.number)
+    assert (pull_look.state, pull_look.draft, pull_look.head) == ("open", True, pull.head_sha)
     # As where somebody pushed between the last look and the call.
-    assert not reviews.mark_ready(world.hub, "acme/shop", seen.node_id, "f" * 40)
+    assert not reviews.mark_ready(world.hub, "acme/shop", pull_look.node_id, "f" * 40)
     assert pulls.read(world.hub, "acme/shop", pull.issue.number).draft is True
     for _ in range(2):
-        assert reviews.mark_ready(world.hub, "acme/shop", seen.node_id, seen.head)
+        assert reviews.mark_ready(world.hub, "acme/shop", pull_look.node_id, pull_look.head)
     assert pulls.read(world.hub, "acme/shop", pull.issue.number).draft is False
     world.forge.store.pulls.merge(pull, actor=world.alice)
     assert pulls.read(world.hub, "acme/shop", pull.issue.number).state == "merged"
@@ -276,8 +276,8 @@ def test_git_pushes_to_the_one_repository_only(world: World, tmp_path: Path) -> 
 def test_the_token_for_git_can_do_nothing_else(world: World) -> None:
     word = world.hub.git_environment("acme/shop")["GIT_CONFIG_VALUE_0"].removeprefix("Authorization: Basic ")
     token = base64.b64decode(word).decode().removeprefix("x-access-token:")
-    places = CallSlots(world.config.home / "run" / "calls")
-    wire = Wire(world.config.github_url, lambda _: token, utc_now, None, 10, places=places)
+    slots = CallSlots(world.config.home / "run" / "calls")
+    wire = Wire(world.config.github_url, lambda _: token, utc_now, None, 10, places=slots)
     assert wire.send(ApiCall("GET", "/repos/acme/shop", READ)).status == 200
     with pytest.raises(PermissionMissingError):
         wire.send(ApiCall("POST", "/repos/acme/shop/issues", READ, {"title": "x"}))

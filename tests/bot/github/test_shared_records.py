@@ -68,13 +68,13 @@ def test_every_change_counts_whoever_makes_it_at_the_same_time(records: SharedRe
 
 
 def test_together_they_spend_what_one_may(records: SharedRecords) -> None:
-    mine, other = (ApiBudget(records, "App 7 at acme") for _ in range(2))
+    api_budget, other = (ApiBudget(records, "App 7 at acme") for _ in range(2))
     with ThreadPoolExecutor(6) as pool:
-        takers = [partial(budget.take, points=0, creates=True) for budget in (mine, other)] * 60
+        takers = [partial(budget.take, points=0, creates=True) for budget in (api_budget, other)] * 60
         waits = list(pool.map(lambda take: take(), takers))
     known = CONTENTS_PER_MINUTE * (1 - FRESH_SHARE * records.forgets)
     assert sum(wait_s == 0 for wait_s in waits) == known
-    mine.close(300)
+    api_budget.close(300)
     assert 290 < other.take(points=1, creates=False) <= 300
 
 
@@ -130,32 +130,32 @@ def test_a_hub_at_another_owner_shares_records_and_the_places_of_calls(config: C
     hub = Hub(named, utc_now)
     there = hub.at("umbrella")
     assert there.records is hub.records
-    assert {each._places.everywhere for each in (hub._app, hub._installed, there._installed)} == {hub.records}
-    assert Hub(config, utc_now)._installed._places.everywhere is None, "one host has locked files"
+    assert {wire._slots.everywhere for wire in (hub._app, hub._installed, there._installed)} == {hub.records}
+    assert Hub(config, utc_now)._installed._slots.everywhere is None, "one host has locked files"
 
 
 def test_hosts_share_the_places_of_calls_and_a_dead_hosts_come_back(
     records: SharedRecords, tmp_path: Path
 ) -> None:
-    here, there = (
+    call_slots, slots = (
         CallSlots(tmp_path / host, records, "calls", most=9, most_everywhere=2, wait_s=0.1) for host in "ab"
     )
     refused = pytest.raises(UnavailableError, match="2 calls are under way on all hosts")
-    with here.hold("a"), there.hold("b"), refused, here.hold("c"):
+    with call_slots.hold("a"), slots.hold("b"), refused, call_slots.hold("c"):
         pass
-    with here.hold("a"), there.hold("b"):
+    with call_slots.hold("a"), slots.hold("b"):
         pass
     records.change("calls", lambda *_: (b"{", None))  # damaged: nobody holds any
-    with here.hold("a"):
+    with call_slots.hold("a"):
         pass
     dead = b'{"x": %d, "y": %d}' % (time.time() - 1, time.time() + 99)
     records.change("calls", lambda *_: (dead, None))
-    with here.hold("the place of x"), refused, there.hold("y still calls"):
+    with call_slots.hold("the place of x"), refused, slots.hold("y still calls"):
         pass
 
 
 def test_a_moment_of_a_window_is_told_by_the_keepers_time(tmp_path: Path) -> None:
     budget = ApiBudget(FileRecords(tmp_path, lambda: datetime(2026, 1, 1, tzinfo=UTC)), "App 7 at acme")
     budget.take(points=3, creates=True)
-    spent, now_s = budget.seen()
-    assert rate_limit.until_now(spent.points, 60, now_s) == 3
+    usage, now_s = budget.seen()
+    assert rate_limit.until_now(usage.points, 60, now_s) == 3

@@ -125,11 +125,11 @@ def test_the_bot_is_asked_for_once_an_hour(
 
 
 def test_the_file_says_nothing_without_the_private_key(config: Config) -> None:
-    mine = kept(config)
-    mine.put("token", "ghs_secret")
+    token_cache = kept(config)
+    token_cache.put("token", "ghs_secret")
     assert stat.S_IMODE(file_of(config).stat().st_mode) == 0o600
     assert b"ghs_secret" not in file_of(config).read_bytes()
-    assert replace(mine, private_key=Secret("another key"), _made=[]).get("token") is None
+    assert replace(token_cache, private_key=Secret("another key"), _made=[]).get("token") is None
     assert kept(config).get("token") == "ghs_secret"
 
 
@@ -139,17 +139,17 @@ def test_another_board_s_memory_is_no_memory(config: Config) -> None:
 
 
 def test_a_torn_file_is_an_empty_memory(config: Config) -> None:
-    mine = kept(config)
-    mine.put("token", "t")
+    token_cache = kept(config)
+    token_cache.put("token", "t")
     file_of(config).write_bytes(file_of(config).read_bytes()[:-9])
-    assert mine.get("token") is None
-    mine.put("token", "u")
-    assert mine.get("token") == "u"
+    assert token_cache.get("token") is None
+    token_cache.put("token", "u")
+    assert token_cache.get("token") == "u"
 
 
 def test_the_memory_stays_small(config: Config) -> None:
-    mine = kept(config)
+    token_cache = kept(config)
     for n in range(MAX + 5):
-        mine.put(f"token {n}", str(n))
-    assert mine.get(f"token {MAX + 4}") == str(MAX + 4)
-    assert mine.get("token 0") is None
+        token_cache.put(f"token {n}", str(n))
+    assert token_cache.get(f"token {MAX + 4}") == str(MAX + 4)
+    assert token_cache.get("token 0") is None

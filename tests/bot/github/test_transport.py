@@ -60,12 +60,12 @@ def address() -> Iterator[str]:
 def test_a_call_keeps_its_token_while_another_thread_sends_one(
     address: str, clock: Clock, tmp_path: Path
 ) -> None:
-    def call(reach: TokenScope) -> list[str]:
-        answer: list[str] = wire.send(ApiCall("GET", f"/repos/{reach.repository}", READ, reach=reach)).body
+    def call(scope: TokenScope) -> list[str]:
+        answer: list[str] = wire.send(ApiCall("GET", f"/repos/{scope.repository}", READ, reach=scope)).body
         return answer
 
     echoed = list[list[str]]()
     slots = Meanwhile(tmp_path, other=lambda: echoed.append(call(HIDDEN)))
-    wire = Wire(address, lambda reach: reach.repository if reach else "", clock, None, 5.0, places=slots)
+    wire = Wire(address, lambda scope: scope.repository if scope else "", clock, None, 5.0, places=slots)
     echoed.append(call(OPEN))
     assert echoed == [["/repos/acme/hidden", "Bearer acme/hidden"], ["/repos/acme/open", "Bearer acme/open"]]

@@ -280,9 +280,9 @@ def test_a_delivery_says(event: str, changed: dict[str, Any], said: tuple[Fact, 
 
 def test_a_merged_pull_request_is_merged_and_not_merely_closed() -> None:
     payload = sample("pull_request", action="closed", pull_request__merged=True, pull_request__state="closed")
-    (seen,) = events.read("pull_request", payload, bot_id=BOT_ID)
-    assert isinstance(seen, facts.PullRequestRead)
-    assert (seen.state, seen.merged) == ("merged", True)
+    (fact,) = events.read("pull_request", payload, bot_id=BOT_ID)
+    assert isinstance(fact, facts.PullRequestRead)
+    assert (fact.state, fact.merged) == ("merged", True)
 
 
 # What Cardinal itself causes is silence, but for five: its own move of a card is read again, for a person
@@ -329,9 +329,9 @@ def test_a_deleted_account_is_called_ghost() -> None:
 
 def test_text_keeps_right_to_left_and_html_but_loses_what_no_database_takes() -> None:
     payload = sample("issue_comment", comment__body="‮<script>'); DROP TABLE \ud83d x\0y 😀")
-    (said,) = events.read("issue_comment", payload, bot_id=BOT_ID)
-    assert isinstance(said, facts.CommentWritten)
-    assert said.text == "‮<script>'); DROP TABLE � x�y 😀"
+    (fact,) = events.read("issue_comment", payload, bot_id=BOT_ID)
+    assert isinstance(fact, facts.CommentWritten)
+    assert fact.text == "‮<script>'); DROP TABLE � x�y 😀"
 
 
 WRONG = [

@@ -111,8 +111,8 @@ class Stage:
 
     def calls(self, *methods: str) -> list[str]:
         """Return the calls so far, `METHOD path` or the GraphQL operation; asking for tokens is none."""
-        made = [one for one in self.forge.gateway.calls if not one.path.endswith("/access_tokens")]
-        found = [f"{call.method} {call.operation or call.path}" for call in made]
+        calls = [call for call in self.forge.gateway.calls if not call.path.endswith("/access_tokens")]
+        found = [f"{call.method} {call.operation or call.path}" for call in calls]
         return [call for call in found if not methods or call.startswith(methods)]
 
     def pull(self, *, draft: bool = True, known: bool = True) -> Pull:
@@ -166,12 +166,12 @@ def stage(tmp_path: Path) -> Iterator[Stage]:
         forge.store.projects.drag(item, "In Progress", actor=alice)
         past = Past(engine, clock.now)
         context = OutboxContext(engine, config, clock, Hub(config, clock))
-        found = Stage(forge, clock, config, past, context, issue, item)
+        found_stage = Stage(forge, clock, config, past, context, issue, item)
         status = world.project.field_named("Status")
         assert status is not None
         past(
             BoardSeen(
-                found.board_id,
+                found_stage.board_id,
                 "acme",
                 1,
                 "Shop board",
@@ -179,13 +179,15 @@ def stage(tmp_path: Path) -> Iterator[Stage]:
                 tuple(Column(option.id, option.name, option.description) for option in status.options),
                 tuple(Field(one.node_id, one.name, str(one.data_type)) for one in world.project.fields),
             ),
-            PolicyLoaded(found.board_id, "d", "", ""),
+            PolicyLoaded(found_stage.board_id, "d", "", ""),
         )
-        past.card(found.card_id, board_id=found.board_id, number=issue.number, content_id=issue.node_id)
-        past.run(card_id=found.card_id)
+        past.card(
+            found_stage.card_id, board_id=found_stage.board_id, number=issue.number, content_id=issue.node_id
+        )
+        past.run(card_id=found_stage.card_id)
         forge.gateway.calls.clear()
         with near(forge):
-            yield found
+            yield found_stage
         engine.dispose()
     finally:
         forge.stop()

@@ -104,7 +104,7 @@ def test_a_call_is_billed_to_who_asked(planning: Stage) -> None:
     say(planning, 13, "Both.")
     planning.clock.forward(10)
     ask(planning, 13)
-    paid = [it.by for it in planning.events(AssistantMetered) if isinstance(it, AssistantMetered)]
+    paid = [event.by for event in planning.events(AssistantMetered) if isinstance(event, AssistantMetered)]
     assert paid == ["alice", "bob", "carol"]
 
 

@@ -46,8 +46,8 @@ def value_of(stage: Stage, name: str, item: Item | None = None) -> object:
 
 
 def _shape(stage: Stage) -> tuple[str, tuple[Column, ...]]:
-    (seen, *_) = (event for event in stage.events(BoardSeen) if isinstance(event, BoardSeen))
-    return seen.status_field_id, seen.columns
+    (board_seen, *_) = (event for event in stage.events(BoardSeen) if isinstance(event, BoardSeen))
+    return board_seen.status_field_id, board_seen.columns
 
 
 def column_of(item: Item) -> str | None:
@@ -104,12 +104,12 @@ def test_the_eight_fields_are_made_once_and_written_in_one_request(stage: Stage)
     stage.do(UpdateFace(stage.card_id))
     assert value_of(stage, "Progress") == "In Progress is full with 3 runs"
     assert len(stage.calls()) == 1
-    seen = stage.events(BoardSeen)
-    assert len(seen) == 2
+    events = stage.events(BoardSeen)
+    assert len(events) == 2
     assert value_of(stage, "Waits for") == "a free slot"
     assert value_of(stage, "Validation") is None
     names = ("Agent", "Waits for", "Validation", "Progress", "Run", "Cost $", "Elapsed min", "PR")
-    assert {*names} <= {field.name for field in seen[1].fields}
+    assert {*names} <= {field.name for field in events[1].fields}
 
 
 def test_a_face_that_did_not_change_costs_no_call(stage: Stage) -> None:
@@ -137,7 +137,7 @@ def test_validation_and_what_the_card_waits_for_are_written_with_the_other_field
 
 def test_a_field_that_an_earlier_version_never_wrote_is_not_emptied(stage: Stage) -> None:
     stage.do(UpdateFace(stage.card_id))
-    (written,) = (it for it in stage.events(EntryPublished) if isinstance(it, EntryPublished))
+    (written,) = (event for event in stage.events(EntryPublished) if isinstance(event, EntryPublished))
     known = " ".join(pair for pair in written.digest.split() if not pair.startswith("VALIDATION"))
     stage.happen(replace(written, digest=known))
     stage.forge.gateway.calls.clear()
@@ -240,9 +240,9 @@ def test_somebody_whose_commanded_move_came_too_late_is_told(stage: Stage) -> No
 def test_a_move_that_was_seen_and_undone_before_its_answer_came_is_not_told_again(stage: Stage) -> None:
     seen: list[str] = []
 
-    def drag_back(happened: Occurrence) -> None:
-        if happened.event == "projects_v2_item" and not seen:
-            seen.append(happened.event)
+    def drag_back(occurrence: Occurrence) -> None:
+        if occurrence.event == "projects_v2_item" and not seen:
+            seen.append(occurrence.event)
             stage.happen(
                 CardMoved(stage.card_id, "In Progress", "Review", True),
                 CardMoved(stage.card_id, "Review", "Done", False),
@@ -257,9 +257,9 @@ def test_a_move_that_was_seen_and_undone_before_its_answer_came_is_not_told_agai
 
 def test_a_column_that_is_not_there_is_given_up_with_the_names_that_are(stage: Stage) -> None:
     stage.do(MoveCard(stage.card_id, "Shipping", "success:r1"))
-    (found,) = stage.events(EntryGivenUp)
-    assert isinstance(found, EntryGivenUp)
-    assert "no column Shipping; it has Tasks, Planning" in found.because
+    (event,) = stage.events(EntryGivenUp)
+    assert isinstance(event, EntryGivenUp)
+    assert "no column Shipping; it has Tasks, Planning" in event.because
 
 
 def test_a_draft_becomes_an_issue_where_the_other_cards_are_and_then_talks(stage: Stage) -> None:
@@ -327,10 +327,10 @@ def test_a_board_with_texts_for_choices_still_shows_the_state(stage: Stage) -> N
 
 def test_fields_that_people_made_for_themselves_are_left_alone(stage: Stage) -> None:
     projects, project = stage.forge.store.projects, stage.item.project
-    mine = projects.create_field(project, "Validation", FieldType.TEXT)
+    field = projects.create_field(project, "Validation", FieldType.TEXT)
     options = [Option("", "the customer", "PINK", "")]
     ours = projects.create_field(project, "Waits for", FieldType.SINGLE_SELECT, options)
-    projects.set_value(stage.item, mine, "by hand", actor=stage.alice)
+    projects.set_value(stage.item, field, "by hand", actor=stage.alice)
     projects.set_value(stage.item, ours, ours.options[0].id, actor=stage.alice)
     pull = stage.pull()
     assert pull
@@ -338,7 +338,7 @@ def test_fields_that_people_made_for_themselves_are_left_alone(stage: Stage) -> 
     assert (value_of(stage, "Validation"), value_of(stage, "Waits for")) == ("by hand", "the customer")
     assert [option.name for option in ours.options] == ["the customer"]
     assert value_of(stage, "Agent") == "⏳ queued"
-    ours.name = mine.name = "Ours"
+    ours.name = field.name = "Ours"
     stage.happen(BoardSeen(stage.board_id, "acme", 1, "Board", *_shape(stage), ()))
     stage.clock.forward(5)
     stage.do(UpdateFace(stage.card_id))
@@ -360,8 +360,8 @@ def test_an_option_that_a_person_renamed_is_made_again(stage: Stage) -> None:
     stage.do(UpdateFace(stage.card_id))
     field = stage.item.project.field_named("Validation")
     assert field is not None
-    kept = [replace(it, name="fine") if it.name == "✅ passed" else it for it in field.options]
-    stage.forge.store.projects.update_field(field, options=kept)
+    options = [replace(it, name="fine") if it.name == "✅ passed" else it for it in field.options]
+    stage.forge.store.projects.update_field(field, options=options)
     assert stage.pull()
     stage.clock.forward(5)
     stage.do(UpdateFace(stage.card_id))

@@ -40,13 +40,13 @@ def pulled(stage: Stage) -> str:
 def test_the_check_is_made_once_and_changed_in_place(stage: Stage) -> None:
     head = pulled(stage)
     stage.do(WriteCheck(stage.card_id, head))
-    (made,) = checks(stage, head)
-    assert (made.name, made.external_id) == ("cardinal/gate", stage.card_id)
-    assert labels(made) == ["Pause", "Cancel", "Explain"]
+    (check_run,) = checks(stage, head)
+    assert (check_run.name, check_run.external_id) == ("cardinal/gate", stage.card_id)
+    assert labels(check_run) == ["Pause", "Cancel", "Explain"]
     stage.happen(RunStopAsked(RUN, "pause", "bob", "/cardinal pause"), RunParked(RUN, "pause"))
     stage.do(WriteCheck(stage.card_id, head))
-    assert checks(stage, head) == [made]
-    assert labels(made) == ["Resume", "Cancel", "Explain"]
+    assert checks(stage, head) == [check_run]
+    assert labels(check_run) == ["Resume", "Cancel", "Explain"]
 
 
 def test_a_check_that_says_so_already_costs_no_call(stage: Stage) -> None:
@@ -70,8 +70,8 @@ def test_an_answer_that_never_arrives_makes_no_second_check(stage: Stage, kind: 
     stage.do(WriteCheck(stage.card_id, head))
     stage.clock.forward(6)
     stage.publish()
-    mine = [one for one in checks(stage, head) if one.app_slug == "cardinal"]
-    assert len(mine) == 1
+    check_runs = [check_run for check_run in checks(stage, head) if check_run.app_slug == "cardinal"]
+    assert len(check_runs) == 1
 
 
 def test_a_check_that_was_given_up_after_it_was_made_is_found_again(stage: Stage) -> None:
@@ -112,9 +112,9 @@ def test_a_commit_of_the_queue_that_is_gone_needs_no_check(stage: Stage) -> None
     head = pulled(stage)
     number = stage.past.row(stage.card_id).pull_number
     assert number is not None
-    gone, there = CheckGroup(stage.card_id, number, "e" * 40), CheckGroup(stage.card_id, number, head)
-    assert stage.do(gone, there).given_up == 0
-    assert [one.status for one in checks(stage, head)] == ["completed"]
+    gone, check_group = CheckGroup(stage.card_id, number, "e" * 40), CheckGroup(stage.card_id, number, head)
+    assert stage.do(gone, check_group).given_up == 0
+    assert [check_run.status for check_run in checks(stage, head)] == ["completed"]
 
 
 @pytest.mark.parametrize(("definition", "conclusion"), [("", "success"), ("e" * 64, "action_required")])
@@ -127,7 +127,7 @@ def test_a_commit_of_the_queue_is_let_through_by_the_checks_of_now_alone(
     ended = ValidationEnded(RUN, 2, "full", True, head, "b" * 40, "local", clean=True, definition=definition)
     stage.happen(ended)
     assert stage.do(CheckGroup(stage.card_id, number, head)).given_up == 0
-    assert [one.conclusion for one in checks(stage, head)] == [conclusion]
+    assert [check_run.conclusion for check_run in checks(stage, head)] == [conclusion]
 
 
 def test_the_evidence_of_a_monorepo_names_the_paths_whose_checks_ran(stage: Stage) -> None:
@@ -145,7 +145,7 @@ def test_a_history_that_was_written_anew_contradicts_the_heads_that_github_holds
     assert compare(stage.context.engine, stage.hub) == Compared(1, ())
     anew = open_ledger(f"sqlite:///{tmp_path}/anew.db")
     with event_store.reading(stage.context.engine) as db:
-        past = [one.event for one in event_store.read(db, limit=10_000)]
+        past = [recorded.event for recorded in event_store.read(db, limit=10_000)]
     Past(anew, stage.clock() + timedelta(seconds=1))(*past)
     with event_store.reading(anew) as db:
         assert verify_chain(db).events == len(past)

@@ -253,7 +253,7 @@ def test_a_reaction_is_added_once_and_a_deleted_comment_needs_none(stage: Stage)
     comment = stage.forge.store.issues.comment(stage.issue, "/cardinal status", actor=stage.alice)
     stage.do(React(stage.card_id, "issue", comment.id, "eyes"), React(stage.card_id, "issue", 999, "eyes"))
     stage.do(React(stage.card_id, "issue", comment.id, "eyes"))
-    assert [one.content for one in comment.reactions] == ["eyes"]
+    assert [reaction.content for reaction in comment.reactions] == ["eyes"]
     assert stage.events(EntryGivenUp) == []
 
 

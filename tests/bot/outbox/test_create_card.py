@@ -28,13 +28,13 @@ def wanted(stage: Stage, number: int = 1, body: str = "Nobody tests it.") -> Cre
 
 
 def made(stage: Stage) -> list[Issue]:
-    return [one for one in stage.shop.issues.values() if CARD_MARK in (one.body or "")]
+    return [issue for issue in stage.shop.issues.values() if CARD_MARK in (issue.body or "")]
 
 
 def columns(stage: Stage, issue: Issue) -> list[str]:
-    found: list[Item] = [item for item in stage.item.project.items if item.content is issue]
-    shown = [one for item in found for one in item.values.values() if one.field.name == "Status"]
-    options = [one.field.option_with_id(str(one.content)) for one in shown]
+    items: list[Item] = [item for item in stage.item.project.items if item.content is issue]
+    shown = [value for item in items for value in item.values.values() if value.field.name == "Status"]
+    options = [value.field.option_with_id(str(value.content)) for value in shown]
     return [option.name for option in options if option]
 
 
@@ -107,9 +107,9 @@ def test_hostile_words_close_mention_and_mark_nothing(stage: Stage) -> None:
     assert "@alice" not in (issue.body or "")
     assert "Fixes #7" not in (issue.body or "")
     assert "- [ ]" not in (issue.body or "")
-    found = marker_of(issue.body or "")
-    assert found is not None
-    assert found.key == create_card.ACT.key(CreateCard(stage.card_id, RunId("r1"), 1, "", "", ""))
+    marker = marker_of(issue.body or "")
+    assert marker is not None
+    assert marker.key == create_card.ACT.key(CreateCard(stage.card_id, RunId("r1"), 1, "", "", ""))
 
 
 def test_it_is_a_sub_issue_of_the_asking_cards_issue_however_often_it_is_tried(stage: Stage) -> None:

@@ -61,7 +61,7 @@ def test_a_notice_whose_sender_is_killed_comes_again_only_where_it_is_known_as_t
     assert {got["id"] for got in hooks} == {"notice:hook:question:r1-q1"}
     (message_id,) = {mail["Message-ID"] for mail in mails}
     assert message_id.endswith("@example.com>")
-    said = [it.because for it in stage.events(EntryGivenUp) if isinstance(it, EntryGivenUp)]
+    said = [event.because for event in stage.events(EntryGivenUp) if isinstance(event, EntryGivenUp)]
     assert [MAY_BE_SENT in because for because in said] == [True] * (moment != ("begin", "call"))
 
 

@@ -53,8 +53,8 @@ def test_one_that_would_close_a_circle_is_refused(stage: Stage, through: bool) -
     with event_store.reading(stage.context.engine) as db:
         (card,) = cards.of_issue(db, "acme/shop", last.number)
         (between,) = cards.of_issue(db, "acme/shop", first.number)
-    mine = Blocker("acme/shop", stage.issue.number, "T", "open")
-    stage.happen(LinksSeen(between.card_id, (mine,), 0, ""))
+    blocker = Blocker("acme/shop", stage.issue.number, "T", "open")
+    stage.happen(LinksSeen(between.card_id, (blocker,), 0, ""))
     if through:
         stage.happen(LinksSeen(card.card_id, (Blocker("acme/shop", first.number, "T", "open"),), 0, ""))
     stage.do(wanted(stage, last))
@@ -91,16 +91,16 @@ def test_the_depth_counts_the_cards_whose_agents_made_the_next_one(stage: Stage)
         CardProposed(RUN, 1, "Tables", "b", "r"), CardMade(RUN, 1, "Tables", "acme/shop", issue.number)
     )
     with event_store.reading(stage.context.engine) as db:
-        (made,) = cards.of_issue(db, "acme/shop", issue.number)
+        (card,) = cards.of_issue(db, "acme/shop", issue.number)
         above = cards.get(db, stage.card_id)
         assert above is not None
-        assert (children.depth_of(db, above), children.depth_of(db, made)) == (0, 1)
+        assert (children.depth_of(db, above), children.depth_of(db, card)) == (0, 1)
         (row,) = children.of_card(db, stage.card_id)
         assert (row.number, row.state) == (issue.number, "made")
     was = f"acme/shop#{issue.number}"
-    stage.happen(CardConverted(made.card_id, "I_2", "acme/till", 7, "", was))
+    stage.happen(CardConverted(card.card_id, "I_2", "acme/till", 7, "", was))
     with event_store.reading(stage.context.engine) as db:
-        transferred = cards.get(db, made.card_id)
+        transferred = cards.get(db, card.card_id)
         assert transferred is not None
         assert (transferred.repository, children.depth_of(db, transferred)) == ("acme/till", 1)
 

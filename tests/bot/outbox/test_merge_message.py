@@ -74,7 +74,7 @@ def test_a_squash_names_runs_card_requesters_approvers_and_the_people_who_wrote_
         "Cardinal-Requested-By: bob",
         "Cardinal-Plan-Approved-By: carol",
         "Cardinal-Approved-By: bob",
-        *(f"Co-authored-by: {each.name} <{each.email}>" for each in (users.get("alice"), users.get("bob"))),
+        *(f"Co-authored-by: {user.name} <{user.email}>" for user in (users.get("alice"), users.get("bob"))),
         "Co-authored-by: Pat <pat@b.example>",
     ]
 

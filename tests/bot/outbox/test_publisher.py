@@ -57,9 +57,9 @@ def test_what_is_said_about_a_card_is_posted_in_its_order(stage: Stage) -> None:
 
 
 def test_what_is_claimed_together_and_not_begun_in_time_is_given_back_untried(stage: Stage) -> None:
-    seen = stage.forge.store.issues.comment(stage.issue, "/cardinal status", actor=stage.alice)
+    comment = stage.forge.store.issues.comment(stage.issue, "/cardinal status", actor=stage.alice)
     contents = ("eyes", "rocket", "heart")
-    stage.ask(*(React(stage.card_id, "issue", seen.id, content) for content in contents))
+    stage.ask(*(React(stage.card_id, "issue", comment.id, content) for content in contents))
     first = outbox.claim(stage.context.engine, "github", lease_s=1, holder="t", most=2)
     assert [entry.attempts for entry in first] == [1, 1]
     stage.clock.forward(2)
@@ -152,7 +152,7 @@ def test_a_refusal_for_now_is_told_once_and_lets_others_pass_unless_all_is_refus
         stage.clock.forward(1800)
         stage.publish()
     assert sorted(first_lines(stage)) == ["one", "two"]
-    assert [bool(it.because) for it in stage.events(EntryHeld)] == [True, False]
+    assert [bool(event.because) for event in stage.events(EntryHeld)] == [True, False]
 
 
 def test_the_longer_an_act_is_held_the_rarer_it_is_tried(stage: Stage) -> None:
@@ -210,9 +210,9 @@ def test_a_rate_limit_after_the_reply_does_not_double_the_reply(stage: Stage) ->
     review = stage.forge.store.reviews.submit(pull, "REQUEST_CHANGES", "No.", [line], actor=stage.alice)
     (thread,) = pull.threads
     thread_id = str(thread.comments[0].id)
-    known = Thread(thread_id, "new.txt", 2, "why 2?")
+    known_thread = Thread(thread_id, "new.txt", 2, "why 2?")
     stage.happen(
-        ReviewSubmitted(stage.card_id, review.id, "alice", True, "changes_requested", "No.", (known,)),
+        ReviewSubmitted(stage.card_id, review.id, "alice", True, "changes_requested", "No.", (known_thread,)),
         ThreadAnswered(RUN, thread_id, "Because."),
         BranchPushed(RUN, BRANCH, "a" * 40),
     )
@@ -241,12 +241,12 @@ def test_a_rate_limit_after_the_farewell_does_not_double_it(stage: Stage) -> Non
 
 def test_what_was_carried_out_or_given_up_leaves_no_entry_and_is_not_done_again(stage: Stage) -> None:
     stage.fault(method="POST", path="/comments$", **FINAL)
-    refused, done = says(stage, "one", "two")
-    counts = stage.do(refused, done)
+    refused, say = says(stage, "one", "two")
+    counts = stage.do(refused, say)
     assert (counts.given_up, counts.settled) == (1, 1)
     with stage.context.reading() as db:
-        assert outbox.get(db, handlers.key(refused)) is outbox.get(db, handlers.key(done)) is None
-    again = stage.do(refused, done)
+        assert outbox.get(db, handlers.key(refused)) is outbox.get(db, handlers.key(say)) is None
+    again = stage.do(refused, say)
     assert (again.given_up, again.settled, again.unchanged) == (0, 0, 0)
     assert first_lines(stage) == ["two"]
 
@@ -359,7 +359,7 @@ def test_an_intent_survives_the_outbox_unchanged(stage: Stage, intent_class: typ
         "after": (1, 2),
         "lines": (outbound.NoticeLine(outbound.NoticeKind.SPEND, text="x"),),
     }
-    kinds = {one.name: str(getattr(one.type, "__name__", one.type)) for one in fields(intent_class)}
+    kinds = {field.name: str(getattr(field.type, "__name__", field.type)) for field in fields(intent_class)}
     intent = intent_class(**{name: shapes.get(name, shapes[kind]) for name, kind in kinds.items()})
     draft = handlers.draft(intent, stage.clock(), None)
     assert json.loads(draft.payload)
@@ -378,7 +378,7 @@ def test_questions_and_acknowledgements_go_before_reports_and_those_before_faces
         React(stage.card_id, "issue", 1, "eyes"),
         Say(stage.card_id, "a", "b"),
     ]
-    assert [handlers.draft(one, stage.clock(), None).priority for one in order] == [0, 1, 0, 1]
+    assert [handlers.draft(intent, stage.clock(), None).priority for intent in order] == [0, 1, 0, 1]
 
 
 def test_an_edit_waits_its_turn_after_the_last_one_and_the_first_does_not(stage: Stage) -> None:
@@ -401,8 +401,14 @@ class CountingContext(OutboxContext):
 
 
 def test_a_turn_reads_each_policy_once_for_all_its_entries(stage: Stage) -> None:
-    it = stage.context
-    context = CountingContext(it.engine, it.config, it.clock, it.app, it.chosen)
+    outbox_context = stage.context
+    context = CountingContext(
+        outbox_context.engine,
+        outbox_context.config,
+        outbox_context.clock,
+        outbox_context.app,
+        outbox_context.chosen,
+    )
     stage.ask(*says(stage, "one", "two", "three"))
     assert publisher.publish_due(context, "github", within_s=60).settled == 3
     assert CountingContext.counted == [stage.board_id]

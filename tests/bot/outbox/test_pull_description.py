@@ -114,7 +114,7 @@ def test_what_people_wrote_around_cardinals_part_of_the_description_stays(stage:
 def test_work_that_is_published_early_says_what_becomes_of_it_and_claims_no_check_of_an_older_commit(
     stage: Stage,
 ) -> None:
-    pull, branch, asked = stage.pull(), "cardinal/12", QuestionId("r1-q1")
+    pull, branch, question_id = stage.pull(), "cardinal/12", QuestionId("r1-q1")
     stage.happen(CommandChecked(RUN, 1, "full", "pytest -q", 0, 2.0, "d" * 64, "", "b" * 40, "a" * 40))
 
     def said() -> str:
@@ -124,7 +124,7 @@ def test_work_that_is_published_early_says_what_becomes_of_it_and_claims_no_chec
     stage.happen(BranchPushed(RUN, branch, "c" * 40, "a" * 40))
     assert "**Not finished.** 🔨 Run r1 is working on it" in said()
     assert "pytest" not in said()
-    stage.happen(QuestionAsked(RUN, asked, "agent", "Which?", ()), RunParked(RUN, "question"))
+    stage.happen(QuestionAsked(RUN, question_id, "agent", "Which?", ()), RunParked(RUN, "question"))
     assert "**Not finished.** 🙋 Run r1 waits for you: answer its question" in said()
     stage.happen(RunEnded(RUN, Ending.FAILED, "stalled", "", "working"))
     assert "Run r1 failed: the agent stopped responding. Its published work stays here as a draft" in said()

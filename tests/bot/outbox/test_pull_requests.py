@@ -27,15 +27,15 @@ from tests.bot.render.past import RUN
 
 
 def opened(stage: Stage) -> PullOpened:
-    (found,) = stage.events(PullOpened)
-    assert isinstance(found, PullOpened)
-    return found
+    (event,) = stage.events(PullOpened)
+    assert isinstance(event, PullOpened)
+    return event
 
 
 def because(stage: Stage) -> str:
-    (found,) = stage.events(EntryGivenUp)
-    assert isinstance(found, EntryGivenUp)
-    return found.because
+    (event,) = stage.events(EntryGivenUp)
+    assert isinstance(event, EntryGivenUp)
+    return event.because
 
 
 def test_the_pull_request_is_a_draft_that_closes_the_issue(stage: Stage) -> None:
@@ -131,22 +131,22 @@ def test_a_draft_stays_one_where_a_person_has_pushed_and_nobody_has_told_yet(sta
     stage.push("by a person\n")
     assert stage.do(MarkReady(stage.card_id, "r1")).given_up == 0
     assert pull.draft
-    told = PullChanged(stage.card_id, pull.issue.number, "open", True, pull.head_sha)
-    assert stage.events(PullChanged) == [told], "so that this commit is checked next"
+    event = PullChanged(stage.card_id, pull.issue.number, "open", True, pull.head_sha)
+    assert stage.events(PullChanged) == [event], "so that this commit is checked next"
 
 
 def test_a_read_of_before_the_last_known_push_takes_nothing_back(stage: Stage) -> None:
     pull = stage.pull()
     stage.clock.forward(2)  # GitHub's times have whole seconds
     head = "c" * 40  # it is known, and GitHub's answer does not show it yet
-    known = PullChanged(stage.card_id, pull.issue.number, "open", True, head)
+    event = PullChanged(stage.card_id, pull.issue.number, "open", True, head)
     passed = ValidationEnded(RUN, 1, "full", True, head, "b" * 40, "local", clean=True)
-    stage.happen(known, replace(passed, iteration=2))
+    stage.happen(event, replace(passed, iteration=2))
     assert stage.do(MarkReady(stage.card_id, "r1")).postponed == 1
-    assert stage.events(PullChanged) == [known]
+    assert stage.events(PullChanged) == [event]
     stage.clock.forward(60)  # no answer is that old
     stage.publish()
-    assert [it.head for it in stage.events(PullChanged)] == [head, pull.head_sha]
+    assert [pull_changed.head for pull_changed in stage.events(PullChanged)] == [head, pull.head_sha]
 
 
 def test_one_that_a_person_made_ready_first_is_no_failure(stage: Stage) -> None:

@@ -70,8 +70,8 @@ def test_a_description_is_written_over_the_old_one_which_stays_below(stage: Stag
     assert stage.issue.body.startswith("Goal, ")
     assert "@bob" not in stage.issue.body
     assert f"<details><summary>As it was before</summary>\n\n{own}\n\n</details>" in stage.issue.body
-    known = stage.past.row(stage.card_id)
-    assert (known.body, known.expanded) == (own, True)
+    card = stage.past.row(stage.card_id)
+    assert (card.body, card.expanded) == (own, True)
     expand(stage, "Shorter.", "t@2", own)
     assert stage.issue.body.count("<details>") == 1
     assert "totals" not in stage.issue.body

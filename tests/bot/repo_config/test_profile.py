@@ -13,8 +13,8 @@ def test_a_profile_without_front_matter_is_all_text() -> None:
 
 
 def test_front_matter_attaches_skills_and_is_no_part_of_the_text() -> None:
-    found = parse_profile(PATH, "---\r\nskills: [safe-migration, cache]\r\n---\r\nBe careful.\r\n")
-    assert found == ProfileFile("Be careful.\n", ("safe-migration", "cache"))
+    profile_file = parse_profile(PATH, "---\r\nskills: [safe-migration, cache]\r\n---\r\nBe careful.\r\n")
+    assert profile_file == ProfileFile("Be careful.\n", ("safe-migration", "cache"))
 
 
 @pytest.mark.parametrize(

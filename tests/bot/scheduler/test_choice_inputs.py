@@ -108,14 +108,14 @@ def test_the_choice_reads_no_view_but_those_that_are_named(engine: Engine) -> No
 def test_after_very_many_events_all_is_chosen_anew(engine: Engine) -> None:
     ready(engine)
     make = picked(1)
-    said = [make(codec.kinds()["AgentSaid"]) for _ in range(choice_inputs.MAX_EVENTS)]
-    append(engine, *said[:-1])
+    events = [make(codec.kinds()["AgentSaid"]) for _ in range(choice_inputs.MAX_EVENTS)]
+    append(engine, *events[:-1])
     with event_store.reading(engine) as db:
         seq = event_store.last_seq(db)
-        assert not choice_inputs.choice_changed(db, after=seq - len(said) + 1)
-    append(engine, said[-1])
+        assert not choice_inputs.choice_changed(db, after=seq - len(events) + 1)
+    append(engine, events[-1])
     with event_store.reading(engine) as db:
-        assert choice_inputs.choice_changed(db, after=seq - len(said) + 1)
+        assert choice_inputs.choice_changed(db, after=seq - len(events) + 1)
 
 
 def test_a_kind_of_newer_code_matters() -> None:

@@ -58,7 +58,7 @@ def limit(engine: Engine, total: int) -> None:
 
 
 def ready(engine: Engine, host: str = "b") -> list[RunId]:
-    return [one.run_id for one in dispatch.ready_runs(engine, now=NOW, slots=2, host=host)]
+    return [ready_run.run_id for ready_run in dispatch.ready_runs(engine, now=NOW, slots=2, host=host)]
 
 
 def claim(engine: Engine, run_id: str, host: str) -> Lease | None:
@@ -156,8 +156,8 @@ def parked_on(engine: Engine, run_id: str, host: str, *, place: str) -> None:
     lease = claim(engine, run_id, host)
     assert lease is not None
     with event_store.writing(engine) as db:
-        taken = WorkspaceTaken(RunId(run_id), place, host, lease.generation)
-        event_store.append(db, taken, RunParked(RunId(run_id), "question"), at=NOW)
+        event = WorkspaceTaken(RunId(run_id), place, host, lease.generation)
+        event_store.append(db, event, RunParked(RunId(run_id), "question"), at=NOW)
         leases.release(db, lease)
         event_store.append(db, RunRequeued(RunId(run_id), "answered"), at=NOW)
         reactor.advance(db, now=NOW)
@@ -165,11 +165,11 @@ def parked_on(engine: Engine, run_id: str, host: str, *, place: str) -> None:
 
 def test_a_run_that_waited_goes_back_to_its_host_and_elsewhere_when_that_is_dead(engine: Engine) -> None:
     parked_on(engine, "r0", "c", place="c0")
-    back = next(one for one in dispatch.ready_runs(engine, now=NOW, slots=2, host="b") if one.run_id == "r0")
+    back = next(run for run in dispatch.ready_runs(engine, now=NOW, slots=2, host="b") if run.run_id == "r0")
     assert (back.host, back.generation) == ("c", 2)
     assert claim(engine, "r0", "b") is None
     fall_silent(engine, "c")
-    back = next(one for one in dispatch.ready_runs(engine, now=NOW, slots=2, host="b") if one.run_id == "r0")
+    back = next(run for run in dispatch.ready_runs(engine, now=NOW, slots=2, host="b") if run.run_id == "r0")
     assert back.host == ""
     assert claim(engine, "r0", "b") is not None
 

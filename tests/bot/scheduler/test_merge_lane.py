@@ -121,19 +121,21 @@ class Game:
 
 @pytest.fixture
 def game(tmp_path: Path) -> Game:
-    made = Game(open_ledger(f"sqlite:///{tmp_path / 'ledger.db'}", durable=False))
-    made.happen(board_seen(), PolicyLoaded(BOARD, "d", POLICY, ""))
+    new_game = Game(open_ledger(f"sqlite:///{tmp_path / 'ledger.db'}", durable=False))
+    new_game.happen(board_seen(), PolicyLoaded(BOARD, "d", POLICY, ""))
     for number, card_id in enumerate(CARDS, start=1):
         run_id, head = RunId(f"r{number}"), f"{card_id}-first"
-        made.happen(card_seen(card_id, number, "Review"), run_queued(run_id, card_id))
-        made.happen(RunClaimed(run_id, 1, "w"))
-        made.happen(PullOpened(card_id, "acme/app", number, f"P{number}", f"cardinal/{run_id}", head, False))
-        made.happen(
+        new_game.happen(card_seen(card_id, number, "Review"), run_queued(run_id, card_id))
+        new_game.happen(RunClaimed(run_id, 1, "w"))
+        new_game.happen(
+            PullOpened(card_id, "acme/app", number, f"P{number}", f"cardinal/{run_id}", head, False)
+        )
+        new_game.happen(
             ValidationEnded(run_id, 1, "full", True, head, "base-0", clean=True),
             RunEnded(run_id, Ending.SUCCEEDED, "", "", ""),
         )
-        made.happen(ReviewSubmitted(card_id, number, "bob", True, "approved", "", (), head))
-    return made
+        new_game.happen(ReviewSubmitted(card_id, number, "bob", True, "approved", "", (), head))
+    return new_game
 
 
 def play(game: Game, chance: Random) -> None:
@@ -180,9 +182,9 @@ def test_no_order_merges_what_was_not_checked_there_or_twice_or_waits_for_ever(g
 def test_a_leader_on_a_board_that_is_removed_holds_nobody_up(game: Game) -> None:
     """The repository is on two boards."""
     other = BoardId("PVT_other")
-    seen = replace(board_seen(), board_id=other, number=2)
+    event = replace(board_seen(), board_id=other, number=2)
     leader = replace(card_seen("c9", 9, "Done"), board_id=other)
-    game.happen(seen, PolicyLoaded(other, "d", POLICY, ""), leader)
+    game.happen(event, PolicyLoaded(other, "d", POLICY, ""), leader)
     game.happen(PullOpened(leader.card_id, "acme/app", 9, "P9", "cardinal/r9", "c9-first", False))
     turn = CardExplained(leader.card_id, "1st in the merge lane", Reason.MERGE_TURN)
     game.happen(turn)

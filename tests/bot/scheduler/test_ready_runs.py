@@ -44,7 +44,7 @@ def statements(engine: Engine, slots: int) -> int:
 
 
 def starts(engine: Engine, slots: int = 1) -> list[RunId]:
-    return [one.run_id for one in dispatch.ready_runs(engine, now=NOW, slots=slots)]
+    return [ready_run.run_id for ready_run in dispatch.ready_runs(engine, now=NOW, slots=slots)]
 
 
 def test_a_tick_on_which_nothing_happened_asks_for_the_newest_event_only(engine: Engine) -> None:
@@ -78,7 +78,7 @@ def test_more_free_workers_are_another_question(engine: Engine) -> None:
 
 def test_a_new_day_is_another_question(engine: Engine) -> None:
     tomorrow = NOW + timedelta(days=1)
-    assert [one.run_id for one in dispatch.ready_runs(engine, now=tomorrow, slots=1)] == ["r0"]
+    assert [ready_run.run_id for ready_run in dispatch.ready_runs(engine, now=tomorrow, slots=1)] == ["r0"]
 
 
 def test_a_start_from_a_long_queue_appends_nothing_about_the_others(engine: Engine) -> None:
@@ -90,10 +90,10 @@ def test_a_start_from_a_long_queue_appends_nothing_about_the_others(engine: Engi
     assert lease is not None
     starts(engine, 0)
     with event_store.reading(engine) as db:
-        news = [it.event for it in event_store.read(db, after=before, limit=100)]
+        news = [recorded.event for recorded in event_store.read(db, after=before, limit=100)]
         after = {run_id: run_queue.queue_place(db, RunId(run_id)) for run_id in places}
     assert [type(event).__name__ for event in news if isinstance(event, CardExplained)] == []
-    assert after == {run_id: place - 1 for run_id, place in places.items()}
+    assert after == {run_id: position - 1 for run_id, position in places.items()}
 
 
 def test_why_a_card_waits_is_recorded_once_and_again_when_it_was_overwritten(engine: Engine) -> None:
@@ -125,19 +125,19 @@ def test_a_card_out_of_reach_is_explained_once_though_its_run_waits(engine: Engi
     starts(engine)
     with event_store.reading(engine) as db:
         assert event_store.last_seq(db) == last
-        held = cards.get(db, CardId("c3"))
-    assert held is not None
-    assert held.reason is Reason.OUT_OF_REACH
+        card = cards.get(db, CardId("c3"))
+    assert card is not None
+    assert card.reason is Reason.OUT_OF_REACH
 
 
 def test_a_blocked_card_is_free_again_though_its_run_waited_for_the_board_too(engine: Engine) -> None:
     happens(engine, StopOrdered(BOARD, "board", BOARD, "ann"))
     happens(engine, StopOrdered(BOARD, "card", "c3", "al", "no contract"))
     with event_store.reading(engine) as db:
-        held = cards.get(db, CardId("c3"))
-    assert held is not None
-    assert (held.state, held.reason) == (CardState.BLOCKED, Reason.BLOCKED)
-    assert held.because.startswith("the card is blocked by al (no contract)")
+        card = cards.get(db, CardId("c3"))
+    assert card is not None
+    assert (card.state, card.reason) == (CardState.BLOCKED, Reason.BLOCKED)
+    assert card.because.startswith("the card is blocked by al (no contract)")
     happens(engine, StopLifted(BOARD, "card", "c3", "al"))
     with event_store.reading(engine) as db:
         free = cards.get(db, CardId("c3"))

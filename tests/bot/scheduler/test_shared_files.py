@@ -57,12 +57,12 @@ def begin(engine: Engine, rule: str) -> None:
 
 
 def starts(engine: Engine) -> list[RunId]:
-    return [it.run_id for it in dispatch.ready_runs(engine, now=NOW, slots=4)]
+    return [ready_run.run_id for ready_run in dispatch.ready_runs(engine, now=NOW, slots=4)]
 
 
 def comments(engine: Engine, card: CardId) -> list[str]:
     with event_store.reading(engine) as db:
-        return [it.key for it in outbox.open_of_card(db, card) if ":overlap:" in it.key]
+        return [entry.key for entry in outbox.open_of_card(db, card) if ":overlap:" in entry.key]
 
 
 def test_it_waits_until_the_other_is_merged(engine: Engine) -> None:
@@ -88,6 +88,6 @@ def test_the_end_of_a_stage_makes_files_known(engine: Engine) -> None:
     begin(engine, "warn")
     happen(engine, card_seen("c3", 3), run_queued("r4", "c3"), RunClaimed(RunId("r4"), 1, "w"))
     happen(engine, RunStepped(RunId("r4"), RunState.CLAIMED, RunState.PREPARING))
-    left = SnapshotTaken(RunId("r4"), "implement", 1, "done", ("README",), 0, (), (), (), "h")
-    happen(engine, left)
+    event = SnapshotTaken(RunId("r4"), "implement", 1, "done", ("README",), 0, (), (), (), "h")
+    happen(engine, event)
     assert comments(engine, CardId("c3")) == ["say:c3:overlap:r4:#9"]

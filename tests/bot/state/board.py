@@ -45,13 +45,13 @@ def tell(engine: Engine, *events: Event, at: datetime = NOW) -> None:
 def furnish(engine: Engine, text: str, cards: Sequence[tuple[str, str]]) -> tuple[RunId, ...]:
     """Make a board under that policy and queue a run for each card: the column and who started it."""
     shown = tuple(on_board.Column(f"o{n}", name, "") for n, name in enumerate(COLUMNS))
-    seen = on_board.BoardSeen(BOARD, "acme", 1, "Roadmap", "F1", shown, ())
-    tell(engine, seen, PolicyLoaded(BOARD, "d1", text, "c1"))
+    event = on_board.BoardSeen(BOARD, "acme", 1, "Roadmap", "F1", shown, ())
+    tell(engine, event, PolicyLoaded(BOARD, "d1", text, "c1"))
     rules = parse(text, home=None)
     names = []
     for number, (column, by) in enumerate(cards, start=1):
-        card_id, found = CardId(f"c{number}"), rules.column(column)
-        assert found is not None
+        card_id, column_policy = CardId(f"c{number}"), rules.column(column)
+        assert column_policy is not None
         born = on_board.CardSeen(
             card_id, BOARD, f"I_{number}", "acme/app", number, f"Issue {number}", "", "ann", None,
             CardState.DRAFT,
@@ -59,7 +59,7 @@ def furnish(engine: Engine, text: str, cards: Sequence[tuple[str, str]]) -> tupl
         moved = on_board.CardMoved(card_id, None, column, by_cardinal=True)
         with event_store.writing(engine) as db:
             event_store.append(db, born, moved, at=NOW)
-        names.append(queue(engine, card_id, number, column, by, found.to_json()))
+        names.append(queue(engine, card_id, number, column, by, column_policy.to_json()))
     with event_store.writing(engine) as db:
         reactor.advance(db, now=NOW)
     return tuple(names)
@@ -107,9 +107,9 @@ def end(engine: Engine, run_id: RunId) -> None:
 def row(engine: Engine, run_id: RunId) -> budgets.BudgetRow:
     """Return what the ledger says about the run's dollars."""
     with event_store.reading(engine) as db:
-        found = budgets.get(db, run_id)
-    assert found is not None
-    return found
+        budget = budgets.get(db, run_id)
+    assert budget is not None
+    return budget
 
 
 def grants(engine: Engine) -> list[BudgetReserved]:
@@ -125,6 +125,6 @@ def claim_all(url: str, *names: RunId) -> None:
     engine = open_ledger(url)
     print("ready", flush=True)
     sys.stdin.readline()
-    for name in names:
-        claim(engine, name)
+    for run_id in names:
+        claim(engine, run_id)
     engine.dispose()

@@ -18,7 +18,7 @@ from ledger.model.limit_answers import GO_ON
 from ledger.model.spend_limits import Limit
 from ledger.states import RunState
 from ledger.views import budgets, cards, runs
-from ledger.views.spend import spent_by_limit as shared_spend
+from ledger.views.spend import sum_by_limit as shared_spend
 from rules.runs.forecast import Outlook
 from tests.bot.state import board
 from tests.bot.state.board import BOARD, NOW, claim, end, furnish, grants, park, policy, row, spend, tell
@@ -30,16 +30,16 @@ R1, R2 = RunId("r1"), RunId("r2")
 
 def state(engine: Engine, run_id: RunId) -> RunState:
     with event_store.reading(engine) as db:
-        found = runs.get(db, run_id)
-    assert found is not None
-    return found.state
+        run = runs.get(db, run_id)
+    assert run is not None
+    return run.state
 
 
 def because(engine: Engine, card_id: str) -> str:
     with event_store.reading(engine) as db:
-        found = cards.get(db, CardId(card_id))
-    assert found is not None
-    return found.because
+        card = cards.get(db, CardId(card_id))
+    assert card is not None
+    return card.because
 
 
 def command(text: str, card_id: str = "c1") -> CommandGiven:
@@ -169,11 +169,11 @@ def test_processes_that_claim_at_once_promise_no_dollar_twice(ledger: Engine, le
     for worker in workers:
         worker.finish()
     told = grants(ledger)
-    assert len({one.run_id for one in told}) == len(told)
-    by = {one.run_id: row(ledger, one.run_id).by for one in told}
+    assert len({event.run_id for event in told}) == len(told)
+    by = {event.run_id: row(ledger, event.run_id).by for event in told}
     for person in ("ann", "bob"):
-        assert sum(one.usd for one in told if by[one.run_id] == person) <= 7
-    assert sum(one.usd for one in told) == pytest.approx(11), "and nothing is kept back, either"
+        assert sum(event.usd for event in told if by[event.run_id] == person) <= 7
+    assert sum(event.usd for event in told) == pytest.approx(11), "and nothing is kept back, either"
 
 
 LIMITS = {Limit.BOARD: 12.0, Limit.CARD: 3.0, Limit.PERSON: 5.0, Limit.COLUMN: 6.0, Limit.DAY: 9.0}
@@ -195,28 +195,28 @@ def test_whatever_happens_no_limit_is_passed_by_more_than_the_call_under_way(
     for _ in range(70):
         over_usd += _happen(ledger, chance, chance.choice(names))
         with event_store.reading(ledger) as db:
-            held = [it for name in names if (it := budgets.get(db, name))]
-            paid = shared_spend(db, BOARD, NOW.date(), [one.card_id for one in held])
+            held_budgets = [budget for run_id in names if (budget := budgets.get(db, run_id))]
+            paid = shared_spend(db, BOARD, NOW.date(), [budget.card_id for budget in held_budgets])
         for shared, name in paid:
-            reserved = sum(one.open_usd for one in held if _counts(one, shared, name))
+            reserved = sum(budget.open_usd for budget in held_budgets if _counts(budget, shared, name))
             assert paid[shared, name] + reserved <= LIMITS[shared] + over_usd + 1e-9
-    assert paid[Limit.BOARD, ""] == pytest.approx(sum(one.spent_usd for one in held))
+    assert paid[Limit.BOARD, ""] == pytest.approx(sum(budget.spent_usd for budget in held_budgets))
     assert paid[Limit.BOARD, ""] > 3, "nothing much happened"
 
 
-def _counts(one: budgets.BudgetRow, shared: Limit, name: str) -> bool:
-    named = {Limit.CARD: one.card_id, Limit.COLUMN: one.column, Limit.PERSON: one.by}
+def _counts(budget: budgets.BudgetRow, shared: Limit, name: str) -> bool:
+    named = {Limit.CARD: budget.card_id, Limit.COLUMN: budget.column, Limit.PERSON: budget.by}
     return named.get(shared, "") == name
 
 
 def _happen(engine: Engine, chance: Random, run_id: RunId) -> float:
     """Let something happen to the run; return the dollars that it spent without having reserved them."""
-    now, open_usd, raise_to = state(engine, run_id), row(engine, run_id).open_usd, f"c{run_id[1:]}"
-    if now is RunState.QUEUED:
+    run_state, open_usd, raise_to = state(engine, run_id), row(engine, run_id).open_usd, f"c{run_id[1:]}"
+    if run_state is RunState.QUEUED:
         claim(engine, run_id)
-    elif now is RunState.PARKED:
+    elif run_state is RunState.PARKED:
         tell(engine, command("+1.50", raise_to))
-    elif now is RunState.ENDED:
+    elif run_state is RunState.ENDED:
         return 0.0
     elif open_usd <= 0 or chance.random() < 0.1:  # its supervisor stops it when the reservation is used up
         chance.choice((park, park, park, end))(engine, run_id)

@@ -86,15 +86,15 @@ def play(cardinal: Cardinal, home: Path, *, size: int, seed: int) -> Storm:
     for one in (cardinal, other):
         one.sweep()
         one.catch_up()
-    told = _doings(cardinal, chance, size)
+    deliveries = _doings(cardinal, chance, size)
     start = time.perf_counter()
-    _deliver(cardinal, told)
+    _deliver(cardinal, deliveries)
     quiet_s, start = time.perf_counter() - start, time.perf_counter()
-    lost = [one for one in told if chance.random() < LOST]
+    lost = [one for one in deliveries if chance.random() < LOST]
     gone = {one.guid for one in lost}
     for away in lost:
         away.status_code, away.status, away.delivered_at = 502, "failed to connect", cardinal.clock()
-    sent = [one for one in told if one.guid not in gone]
+    sent = [one for one in deliveries if one.guid not in gone]
     sent += [one for one in sent if chance.random() < TWICE]
     chance.shuffle(sent)
     _deliver(other, sent)
@@ -102,7 +102,7 @@ def play(cardinal: Cardinal, home: Path, *, size: int, seed: int) -> Storm:
     stormy_s = time.perf_counter() - start
     ends = _digest(cardinal), _digest(other)
     other.services.engine.dispose()
-    return Storm(*ends, len(told), len(sent), len(lost), sweeps, quiet_s, stormy_s)
+    return Storm(*ends, len(deliveries), len(sent), len(lost), sweeps, quiet_s, stormy_s)
 
 
 def _second(cardinal: Cardinal, home: Path) -> Cardinal:
@@ -130,9 +130,9 @@ def _doings(cardinal: Cardinal, chance: random.Random, size: int) -> list[Delive
     )  # fmt: skip
     while len(cardinal.mail) < size:
         chance.choice(deeds)(cardinal, chance.choice(items), chance)
-    told = list(cardinal.mail)[:size]
+    deliveries = list(cardinal.mail)[:size]
     cardinal.mail.clear()
-    return told
+    return deliveries
 
 
 def _drag(cardinal: Cardinal, item: Item, chance: random.Random) -> None:
@@ -178,11 +178,11 @@ def _rest(cardinal: Cardinal, item: Item, _chance: random.Random) -> None:
     cardinal.forge.store.projects.set_archived(item, resting, actor=cardinal.person("alice"))
 
 
-def _deliver(cardinal: Cardinal, told: Iterable[Delivery]) -> None:
+def _deliver(cardinal: Cardinal, deliveries: Iterable[Delivery]) -> None:
     """Hand the deliveries to the real receiver, and ingest what it stored in the order in which it came."""
     services = cardinal.services
     door = web_client(services.config, services.engine, lambda *_: False, cardinal.clock)
-    for one in told:
+    for one in deliveries:
         _post(door, one)
         one.status_code, one.status, one.delivered_at = 202, "OK", cardinal.clock()
         delivery.ingest(cardinal.services, DeliveryId(one.guid))
@@ -230,7 +230,7 @@ def _digest(cardinal: Cardinal) -> Digest:
             if view is waits:
                 continue
             found[view.name.rpartition("_")[0]] = _rows(db, view, called)
-    happened = Counter(type(one).__name__ for one in cardinal.events(Event))
+    happened = Counter(type(event).__name__ for event in cardinal.events(Event))
     del happened[BoardSeen.__name__], happened[ColumnRanked.__name__], happened[MoverFound.__name__]
     return found | {"happened": happened, "inbox": _inbox(cardinal)}
 

@@ -178,7 +178,7 @@ def test_a_delivery_that_cannot_be_recorded_with_others_holds_up_none_and_its_at
         _, failed = jobs.ingest_together(cardinal.services, (bad, good))
         assert [error.delivery_id for error in failed] == [bad]
     with event_store.reading(engine) as db:
-        assert [it.delivery_id for it in inbox.list_quarantined(db)] == [bad]
+        assert [quarantined.delivery_id for quarantined in inbox.list_quarantined(db)] == [bad]
         assert inbox.delivery_counts(db)["waiting"] == 0
 
 

@@ -6,13 +6,13 @@ import pytest
 
 from bot.github.api.project_models import StatusChange
 from bot.sync.movers import on_timeline, sender
-from ledger.queue.change_reports import About, Report
+from ledger.queue.change_reports import About, ChangeReport
 
 START = datetime(2026, 11, 20, 10, 0, tzinfo=UTC)
 
 
-def moved(by: str, column: str = "", second: int = 0, about: About = About.COLUMN) -> Report:
-    return Report(by, about, column, START + timedelta(seconds=second))
+def moved(by: str, column: str = "", second: int = 0, about: About = About.COLUMN) -> ChangeReport:
+    return ChangeReport(by, about, column, START + timedelta(seconds=second))
 
 
 @pytest.mark.parametrize(
@@ -35,7 +35,7 @@ def moved(by: str, column: str = "", second: int = 0, about: About = About.COLUM
     ],
 )
 def test_the_mover_is_whose_change_is_seen_and_nobody_where_that_is_not_sure(
-    told: list[Report], mover: str
+    told: list[ChangeReport], mover: str
 ) -> None:
     assert sender(told, "Done") == mover
 

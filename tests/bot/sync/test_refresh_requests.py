@@ -76,17 +76,17 @@ def read(changed: dict[str, Any]) -> tuple[facts.Fact, ...]:
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_each_shape_rings_the_card_once(shape: str) -> None:
-    (told,) = read(SHAPES[shape])
-    assert isinstance(told, facts.CardTouched)
-    assert (told.card_id, told.content_id, told.action) == ("PVTI_1", "I_1", SHAPES[shape]["action"])
-    assert told.moved == MOVED.get(shape)
+    (fact,) = read(SHAPES[shape])
+    assert isinstance(fact, facts.CardTouched)
+    assert (fact.card_id, fact.content_id, fact.action) == ("PVTI_1", "I_1", SHAPES[shape]["action"])
+    assert fact.moved == MOVED.get(shape)
 
 
 def test_a_move_of_cardinals_own_rings_and_tells_of_no_drag() -> None:
     own = {**SHAPES["a drag with from and to"], "sender": {"login": "cardinal[bot]", "id": BOT_ID}}
-    (told,) = read(own)
-    assert isinstance(told, facts.CardTouched)
-    assert told.moved is None
+    (fact,) = read(own)
+    assert isinstance(fact, facts.CardTouched)
+    assert fact.moved is None
 
 
 @pytest.mark.parametrize("to", [5, "2", [], {}, {"id": 2}])
@@ -98,7 +98,7 @@ def test_what_a_delivery_tells_of_a_move_in_an_unknown_shape_rings_all_the_same(
 def test_a_card_whose_content_is_out_of_sight_rings_too() -> None:
     card = {**DELIVERIES["projects_v2_item"]["projects_v2_item"], "content_node_id": None}
     told = events.read("projects_v2_item", sample("projects_v2_item", projects_v2_item=card), bot_id=BOT_ID)
-    assert [one.content_id for one in told if isinstance(one, facts.CardTouched)] == [""]
+    assert [fact.content_id for fact in told if isinstance(fact, facts.CardTouched)] == [""]
 
 
 def starts(cardinal: Cardinal) -> dict[str, int]:
@@ -146,11 +146,11 @@ def test_however_a_card_gets_there_it_starts_exactly_once(cardinal: Cardinal, sh
     cardinal.drag(rested, "In Progress")
     cardinal.catch_up()
 
-    wanted = [dragged, dropped, celled, automated, rested, draft, converted, *many]
-    assert starts(cardinal) == {item.node_id: 1 for item in wanted}
+    items = [dragged, dropped, celled, automated, rested, draft, converted, *many]
+    assert starts(cardinal) == {item.node_id: 1 for item in items}
     store.projects.move(dragged, None, actor=alice)  # a place in the column is no start
     cardinal.catch_up()
-    assert starts(cardinal) == {item.node_id: 1 for item in wanted}
+    assert starts(cardinal) == {item.node_id: 1 for item in items}
     cardinal.sweep()
-    assert starts(cardinal) == {item.node_id: 1 for item in wanted}
+    assert starts(cardinal) == {item.node_id: 1 for item in items}
     assert cardinal.failures == []

@@ -20,16 +20,16 @@ from tests.bot.flows.opening import opened
 def points(cardinal: Cardinal) -> int:
     """Return the points of GraphQL that were spent since the last time."""
     calls = cardinal.forge.gateway.calls
-    spent = sum(one.cost for one in calls if one.path == "/graphql")
+    spent = sum(call.cost for call in calls if call.path == "/graphql")
     calls.clear()
     return spent
 
 
 def drafts(cardinal: Cardinal, count: int, column: str) -> list[Item]:
     """Put drafts on the board that nobody tells Cardinal of."""
-    made = [cardinal.draft(f"Idea {n}", column) for n in range(count)]
+    items = [cardinal.draft(f"Idea {n}", column) for n in range(count)]
     cardinal.mail.clear()
-    return made
+    return items
 
 
 def fill_board(cardinal: Cardinal) -> None:
@@ -48,7 +48,7 @@ def test_a_sweep_of_a_quiet_board_costs_the_installation_one_point_and_the_app_t
     cardinal.clock.forward(60)
     points(cardinal)
     assert cardinal.sweep() == ()
-    made = [(one.method, one.path, one.cost) for one in cardinal.forge.gateway.calls]
+    made = [(call.method, call.path, call.cost) for call in cardinal.forge.gateway.calls]
     as_the_app = [("GET", "/orgs/acme/installation", 1), ("GET", "/app/hook/deliveries", 1)]
     assert sorted(made) == sorted([*as_the_app, ("POST", "/graphql", 1)])
 
@@ -70,12 +70,12 @@ def test_a_drag_at_the_end_of_a_large_board_is_found_by_the_next_sweep(cardinal:
 
 def test_a_board_without_its_policys_repository_has_the_built_in_policy(tmp_path: Path) -> None:
     with opened(tmp_path, before=_lose_home) as cardinal:
-        assert [one.text for one in cardinal.events(PolicyLoaded)] == [""]
+        assert [event.text for event in cardinal.events(PolicyLoaded)] == [""]
         cardinal.forge.store.repos.create(cardinal.project.owner, "board")
         cardinal.set_policy("version: 1\n")
         cardinal.mail.clear()
         cardinal.sweep()
-        assert [one.text for one in cardinal.events(PolicyLoaded)] == ["", "version: 1\n"]
+        assert [event.text for event in cardinal.events(PolicyLoaded)] == ["", "version: 1\n"]
 
 
 def _lose_home(cardinal: Cardinal) -> None:
@@ -137,7 +137,7 @@ def test_a_hundred_lost_deliveries_are_asked_for_at_once_and_come_with_the_same_
         deliveries.ingest(cardinal.services, DeliveryId(delivery.guid))
     cardinal.serve_refreshes()
     assert _all_came(cardinal, [one.guid for one in lost])
-    assert {item.node_id for item in items} <= {one.card_id for one in cardinal.events(CardSeen)}
+    assert {item.node_id for item in items} <= {event.card_id for event in cardinal.events(CardSeen)}
     asked = cardinal.calls("attempts")
     cardinal.sweep()
     assert cardinal.calls("attempts") == asked, "what came is not asked for again"

@@ -40,73 +40,73 @@ class Board:
         if start is not None:
             card = CardId(start)
             begin = self.cards.index(card) + 1 if card in self.cards else self._places[start]
-        found = self.cards[begin : begin + 100]
-        for place, card in enumerate(found, start=begin + 1):
-            self._places[card] = place
-        return Page((), tuple((card, card) for card in found), begin + 100 < len(self.cards))
+        card_ids = self.cards[begin : begin + 100]
+        for position, card in enumerate(card_ids, start=begin + 1):
+            self._places[card] = position
+        return Page((), tuple((card, card) for card in card_ids), begin + 100 < len(self.cards))
 
 
-def sweep(board: Board, memory: SweepState, now: datetime) -> tuple[set[CardId], list[frozenset[CardId]]]:
+def sweep(board: Board, state: SweepState, now: datetime) -> tuple[set[CardId], list[frozenset[CardId]]]:
     """Return the cards that one sweep saw, and those of the rounds that it ended."""
-    turn, seen, ended = BoardPass(memory, now), set[CardId](), list[frozenset[CardId]]()
+    turn, card_ids, ended = BoardPass(state, now), set[CardId](), list[frozenset[CardId]]()
     while True:
-        sight = board.sight(turn.starts())
-        seen |= {card for page in sight.pages for card, _ in page.places}
-        whole = turn.take(sight)
+        reading = board.sight(turn.starts())
+        card_ids |= {card for page in reading.pages for card, _ in page.places}
+        whole = turn.take(reading)
         ended += [whole] if whole is not None else []
         if not turn.goes_on():
-            return seen, ended
+            return card_ids, ended
 
 
 @pytest.mark.parametrize("size", [0, 1, 99, 100, 101, 195, 196, 480])
 def test_a_small_board_is_read_whole_for_one_point_each_time(size: int) -> None:
-    board, memory = Board(size), SweepState()
-    sweep(board, memory, NOW)
+    board, state = Board(size), SweepState()
+    sweep(board, state, NOW)
     board.points = 0
-    seen, ended = sweep(board, memory, NOW + timedelta(minutes=1))
-    assert (seen, ended, board.points) == (set(board.cards), [frozenset(board.cards)], 1)
+    card_ids, ended = sweep(board, state, NOW + timedelta(minutes=1))
+    assert (card_ids, ended, board.points) == (set(board.cards), [frozenset(board.cards)], 1)
 
 
 def test_two_thousand_quiet_cards_cost_a_point_a_minute_and_are_seen_within_five() -> None:
-    board, memory = Board(2_000), SweepState()
-    assert sweep(board, memory, NOW)[0] == set(board.cards)
+    board, state = Board(2_000), SweepState()
+    assert sweep(board, state, NOW)[0] == set(board.cards)
     board.points = 0
     for minute in range(1, 61):
-        sweep(board, memory, NOW + timedelta(minutes=minute))
+        sweep(board, state, NOW + timedelta(minutes=minute))
     assert board.points == 60
-    seen = set[CardId]()
+    card_ids = set[CardId]()
     for minute in range(61, 66):
-        seen |= sweep(board, memory, NOW + timedelta(minutes=minute))[0]
-    assert seen == set(board.cards)
+        card_ids |= sweep(board, state, NOW + timedelta(minutes=minute))[0]
+    assert card_ids == set(board.cards)
 
 
 @pytest.mark.parametrize("size", [100, 2_000, 10_000])
 def test_a_board_that_changes_all_the_time_costs_two_per_cent_of_the_hour_at_most(size: int) -> None:
-    board, memory = Board(size), SweepState()
-    sweep(board, memory, NOW)
+    board, state = Board(size), SweepState()
+    sweep(board, state, NOW)
     board.points = 0
     for minute in range(1, 61):
         board.change([CardId(f"new{minute}"), *board.cards])
-        sweep(board, memory, NOW + timedelta(minutes=minute))
+        sweep(board, state, NOW + timedelta(minutes=minute))
     assert board.points <= 100
 
 
 def test_one_change_of_a_quiet_board_is_found_by_the_next_sweep_wherever_it_is() -> None:
-    board, memory = Board(2_000), SweepState()
-    sweep(board, memory, NOW)
+    board, state = Board(2_000), SweepState()
+    sweep(board, state, NOW)
     for minute in range(1, 12):
-        sweep(board, memory, NOW + timedelta(minutes=minute))
+        sweep(board, state, NOW + timedelta(minutes=minute))
     before = board.points
     board.change(board.cards)  # a card moved to another column and kept its place
-    seen, _ = sweep(board, memory, NOW + timedelta(minutes=12))
-    assert seen == set(board.cards)
+    card_ids, _ = sweep(board, state, NOW + timedelta(minutes=12))
+    assert card_ids == set(board.cards)
     assert board.points - before <= 6
 
 
 @pytest.mark.parametrize("seed", range(20))
 def test_whatever_moves_between_the_sweeps_every_round_ends_with_all_that_stayed(seed: int) -> None:
-    chance, board, memory = random.Random(seed), Board(700), SweepState()
-    sweep(board, memory, NOW)
+    chance, board, state = random.Random(seed), Board(700), SweepState()
+    sweep(board, state, NOW)
     for minute in range(1, 40):
         cards = list(board.cards)
         for n in range(chance.randrange(4)):
@@ -114,42 +114,42 @@ def test_whatever_moves_between_the_sweeps_every_round_ends_with_all_that_stayed
         for _ in range(chance.randrange(4)):
             cards.pop(chance.randrange(len(cards)))
         board.change(cards)
-        sweep(board, memory, NOW + timedelta(minutes=minute))
+        sweep(board, state, NOW + timedelta(minutes=minute))
     for minute in range(40, 60):  # the board is quiet: what is said at a round's end must be the truth
-        _, ended = sweep(board, memory, NOW + timedelta(minutes=minute))
+        _, ended = sweep(board, state, NOW + timedelta(minutes=minute))
     assert ended == [] or ended[-1] == frozenset(board.cards)
-    seen = set[CardId]()
+    card_ids = set[CardId]()
     for minute in range(60, 64):
-        seen |= sweep(board, memory, NOW + timedelta(minutes=minute))[0]
-    assert seen == set(board.cards)
+        card_ids |= sweep(board, state, NOW + timedelta(minutes=minute))[0]
+    assert card_ids == set(board.cards)
 
 
 def test_many_new_cards_at_the_seam_of_two_pages_are_seen() -> None:
-    board, memory = Board(300), SweepState()
-    sweep(board, memory, NOW)
+    board, state = Board(300), SweepState()
+    sweep(board, state, NOW)
     fresh = [CardId(f"n{n}") for n in range(250)]
     board.change([*board.cards[:90], *fresh, *board.cards[90:]])
-    seen, ended = sweep(board, memory, NOW + timedelta(minutes=1))
-    assert seen == set(board.cards)
+    card_ids, ended = sweep(board, state, NOW + timedelta(minutes=1))
+    assert card_ids == set(board.cards)
     assert ended[-1] == frozenset(board.cards)
 
 
 def test_a_request_that_took_too_long_is_asked_for_less_next_time_and_recovers() -> None:
-    board, memory = Board(480), SweepState()
-    sweep(board, memory, NOW)
-    sweeping.slow_down(memory)
-    assert len(BoardPass(memory, NOW).starts()) == 2
+    board, state = Board(480), SweepState()
+    sweep(board, state, NOW)
+    sweeping.slow_down(state)
+    assert len(BoardPass(state, NOW).starts()) == 2
     for minute in range(1, 30):
-        sweep(board, memory, NOW + timedelta(minutes=minute))
-    assert len(BoardPass(memory, NOW).starts()) == 5
+        sweep(board, state, NOW + timedelta(minutes=minute))
+    assert len(BoardPass(state, NOW).starts()) == 5
 
 
 def test_the_memory_survives_its_process_and_belongs_to_one_board(tmp_path: Path) -> None:
     records = FileRecords(tmp_path / "run", utc_now)
-    board, memory = Board(300), sweeping.load_memory(records, "b1", ["acme", 1])
-    sweep(board, memory, NOW)
-    sweeping.save_memory(records, "b1", memory)
-    assert sweeping.load_memory(records, "b1", ["acme", 1]) == memory
+    board, state = Board(300), sweeping.load_memory(records, "b1", ["acme", 1])
+    sweep(board, state, NOW)
+    sweeping.save_memory(records, "b1", state)
+    assert sweeping.load_memory(records, "b1", ["acme", 1]) == state
     assert not sweeping.load_memory(records, "b1", ["acme", 2]).whole
     assert not sweeping.load_memory(records, "b2", ["acme", 1]).whole
     for path in (tmp_path / "run").iterdir():

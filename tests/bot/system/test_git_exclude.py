@@ -54,8 +54,8 @@ def test_a_home_survives_a_clean_up_of_the_repository_and_shows_in_neither(
     for _ in range(2):
         hide(home)
     (tmp_path / "build").mkdir()
-    for words in (("clean", "-fdx"), ("clean", "-fdX"), ("stash", "--all")):
-        git(tmp_path, *ANN, *words)
+    for args in (("clean", "-fdx"), ("clean", "-fdX"), ("stash", "--all")):
+        git(tmp_path, *ANN, *args)
     assert not (tmp_path / "build").exists()
     assert (home / "ledger.db").read_text() == "x"
     assert [git(folder, "status", "--porcelain") for folder in (tmp_path, home)] == ["", ""]

@@ -64,10 +64,10 @@ def test_nothing_starts_while_a_home_is_changed(tmp_path: Path) -> None:
 
 
 def test_what_runs_is_told_and_forgotten_at_the_end(tmp_path: Path) -> None:
-    here = Presence(os.getpid(), "http://127.0.0.1:8484", {"web": 1})
+    presence = Presence(os.getpid(), "http://127.0.0.1:8484", {"web": 1})
     with lock_file.hold_lock(tmp_path):
-        lock_file.record_presence(tmp_path, here)
-        assert lock_file.read_presence(tmp_path) == here
+        lock_file.record_presence(tmp_path, presence)
+        assert lock_file.read_presence(tmp_path) == presence
     assert lock_file.read_presence(tmp_path) is None
 
 

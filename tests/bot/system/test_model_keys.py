@@ -38,11 +38,13 @@ def keys(config: Config, owner: str) -> dict[str, str]:
 
 def authorization(config: Config, owner: str) -> str:
     """Return what the gateway of one of the owner's runs signs a call of Claude with."""
-    payer = payer_of("anthropic", model_keys.providers(config, owner))
-    assert payer is not None
-    asked = ModelRequest("claude-opus-5-5", True, 1, {"model": "claude-opus-5-5"}, b"{}", ())
-    sent = asyncio.run(upstream_of(payer).outgoing(AgentRequest("/v1/messages", b"", asked, ())))
-    headers = dict(sent.headers)
+    provider = payer_of("anthropic", model_keys.providers(config, owner))
+    assert provider is not None
+    model_request = ModelRequest("claude-opus-5-5", True, 1, {"model": "claude-opus-5-5"}, b"{}", ())
+    outgoing = asyncio.run(
+        upstream_of(provider).outgoing(AgentRequest("/v1/messages", b"", model_request, ()))
+    )
+    headers = dict(outgoing.headers)
     return (headers.get(b"authorization") or headers[b"x-api-key"]).decode()
 
 
@@ -86,11 +88,11 @@ def test_an_account_at_google_pays_for_those_who_share_it_and_have_no_own_key(
     vertex = {"CARDINAL_VERTEX_PROJECT": "acme-1", "CARDINAL_VERTEX_CREDENTIALS": account}
     vertex["CARDINAL_ANTHROPIC_KEY"] = ""
     config = config_of(tmp_path, **vertex)
-    payer = model_keys.providers(config, "acme")["anthropic"]
-    assert payer == VertexProvider("vertex", "", account, project="acme-1", region="global")
+    provider = model_keys.providers(config, "acme")["anthropic"]
+    assert provider == VertexProvider("vertex", "", account, project="acme-1", region="global")
     assert keys(config, "beta") == {}
     config = config_of(tmp_path, CARDINAL_SHARE_WITH_OWNERS="true", **vertex)
-    assert model_keys.providers(config, "beta")["anthropic"] == payer
+    assert model_keys.providers(config, "beta")["anthropic"] == provider
     write(tmp_path, "beta", "CARDINAL_ANTHROPIC_KEY=sk-beta\n")
     assert keys(config, "beta") == {"anthropic": "sk-beta"}
 
@@ -103,8 +105,8 @@ def test_bedrock_pays_by_an_access_key_or_the_machines_own(tmp_path: Path) -> No
     }
     secrets = {"CARDINAL_BEDROCK_ACCESS_KEY": "AK", "CARDINAL_BEDROCK_SECRET_KEY": "s"}
     for given, key, access in (({}, "", ""), (secrets, "s", "AK")):
-        payer = model_keys.providers(config_of(tmp_path, **region, **given), "acme")["anthropic"]
-        assert payer == BedrockProvider(
+        provider = model_keys.providers(config_of(tmp_path, **region, **given), "acme")["anthropic"]
+        assert provider == BedrockProvider(
             "bedrock", "", key, region="eu-west-1", profile="eu", access_key=access
         )
     assert keys(config_of(tmp_path, **region), "beta") == {}

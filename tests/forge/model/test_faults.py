@@ -55,7 +55,7 @@ def test_a_failure_is_served_as_often_as_it_says_and_then_the_work_goes_on(begin
     agent.round()
     assert agent.board == [("progress", {"text": "Going on"})]
     assert agent.said[-1].text == "Hello."
-    assert [one.tokens for one in model.served[:2]] == [None, None]
+    assert [served.tokens for served in model.served[:2]] == [None, None]
 
 
 @pytest.mark.parametrize("status", [400, 401, 403, 429, 500, 529])
@@ -196,7 +196,7 @@ def test_a_request_that_was_not_paid_for_is_refused(begin: Begin) -> None:
     for headers in ({"Authorization": "Bearer right"}, {"X-Api-Key": "right"}):
         paid = requests.post(agent.url + agent.path, json=agent.body(), headers=headers, timeout=60)
         assert paid.status_code == 200
-    assert [one.key for one in model.requests] == ["", "right", "right"]
+    assert [model_request.key for model_request in model.requests] == ["", "right", "right"]
     assert len(model.served) == 2
 
 

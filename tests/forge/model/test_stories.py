@@ -146,11 +146,13 @@ def test_a_card_without_a_scenario_gets_a_note_with_its_title_and_the_answer(age
 def test_usage_steps_are_the_usage_of_the_response_that_follows(agent: Agent, model: ScriptedModel) -> None:
     agent.play(head("plan", "plan", DISCOUNT))
     assert [message.tokens for message in agent.said] == [(100, 30, 0), (5200, 310, 0)]
-    assert [(one.tokens.fresh, one.tokens.out) for one in model.served if one.tokens] == [
+    assert [(served.tokens.fresh, served.tokens.out) for served in model.served if served.tokens] == [
         (100, 30),
         (5200, 310),
     ]
-    assert [(one.run, one.turn, one.complete) for one in model.served] == [("r1", "plan", True)] * 2
+    assert [(served.run, served.turn, served.complete) for served in model.served] == [
+        ("r1", "plan", True)
+    ] * 2
 
 
 def test_the_same_request_gets_the_same_answer_byte_for_byte(agent: Agent) -> None:
@@ -254,7 +256,7 @@ def test_tools_that_are_deferred_are_searched_first_and_once(model: ScriptedMode
     agent.defers = True
     agent.play(head("work", "work", DISCOUNT))
     assert tools(agent) == ["progress", "tick", "ask"]
-    searches = [call for one in agent.said for call in one.calls if call.name == "ToolSearch"]
+    searches = [call for message in agent.said for call in message.calls if call.name == "ToolSearch"]
     assert len(searches) == 1
 
 

@@ -128,5 +128,5 @@ def chat(raw: bytes) -> Message:
     reasons = [one["choices"][0]["finish_reason"] for one in told[:-1]]
     assert reasons == [None] * (len(reasons) - 1) + ["tool_calls" if calls else "stop"]
     text = "".join(delta.get("content") or "" for delta in deltas)
-    made = tuple(Called(one["id"], one["name"], json.loads(one["told"])) for one in calls.values())
+    made = tuple(Called(call["id"], call["name"], json.loads(call["told"])) for call in calls.values())
     return Message(text, made, tokens_of(told[-1]["usage"]))

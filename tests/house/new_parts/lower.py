@@ -103,8 +103,8 @@ SAMPLES = {
         def fits(archetype):
             return archetype.TAKES_NEW_CARDS
 
-        def plan(policy, snapshot, settings, occasion):
-            return Decision((Say(snapshot.card_id, occasion.key, settings.text),))
+        def plan(policy, snapshot, settings, trigger):
+            return Decision((Say(snapshot.card_id, trigger.key, settings.text),))
 
         def headline(settings):
             return "greets"
@@ -192,8 +192,8 @@ SAMPLES = {
         text = "version: 1\\nboard: {columns: {Work: {archetype: execution, agent: echo}}}"
         name = parse(text, home=None, installed=list_installed()).column("Work").agent
         folders = ("mirrors", "workspaces", "logs", "scenarios")
-        places = HostPaths(*(Path("{home}") / folder for folder in folders))
-        answer = ask_once(name, "hello", model="", places=places, timeout_s=20)
+        paths = HostPaths(*(Path("{home}") / folder for folder in folders))
+        answer = ask_once(name, "hello", model="", places=paths, timeout_s=20)
         print(answer.text, workspaces.backends_of(agents.load(name)))
         """,
         "hello ('docker', 'island', 'local')",
@@ -209,19 +209,19 @@ SAMPLES = {
             def problem(self):
                 return ""
 
-            def open(self, places, tenancy):
+            def open(self, paths, tenancy):
                 return f"the island of {tenancy.card_id}"
 
-            def open_clean(self, places, tenancy):
-                return self.open(places, tenancy)
+            def open_clean(self, paths, tenancy):
+                return self.open(paths, tenancy)
 
-            def leftovers(self, places, alive):
+            def leftovers(self, paths, alive):
                 return ()
 
-            def end_claim(self, places, run_id, generation):
+            def end_claim(self, paths, run_id, generation):
                 pass
 
-            def cards(self, places):
+            def cards(self, paths):
                 return ()
 
         BACKEND = Island()

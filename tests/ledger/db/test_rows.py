@@ -39,6 +39,6 @@ def test_a_column_with_a_default_takes_it(ledger: Engine) -> None:
     with event_store.writing(ledger) as db:
         record(db, plans.plans, PROPOSED, state="proposed")
         keep(db, observations.observations, {"run_id": RUN}, {"denied": 1})
-        plan, seen = plans.newest(db, RUN), observations.get(db, RUN)
+        plan, observation = plans.newest(db, RUN), observations.get(db, RUN)
     assert plan == PlanRow(RUN, 1, "Do it", ("a",), "proposed", NOW, "", "")
-    assert seen == observations.ObservationRow(RUN, denied=1)
+    assert observation == observations.ObservationRow(RUN, denied=1)

@@ -126,8 +126,8 @@ def test_an_older_ledger_s_notice_that_is_being_sent_is_still_known_as_such(ledg
         db.execute(text("UPDATE outbox SET error = '503' WHERE key = 'failed'"))
     upgrade_ledger(ledger)
     with event_store.reading(ledger) as db:
-        found = [outbox.get(db, EntryKey(name)) for name in names]
-    assert [(entry.sending, entry.error) for entry in found if entry] == [(True, ""), (False, "503")]
+        entries = [outbox.get(db, EntryKey(name)) for name in names]
+    assert [(entry.sending, entry.error) for entry in entries if entry] == [(True, ""), (False, "503")]
 
 
 def test_of_an_older_ledger_s_outbox_only_what_is_open_stays(ledger: Engine) -> None:
@@ -172,7 +172,10 @@ def test_an_older_ledger_s_question_that_is_to_be_posted_and_settled_becomes_one
 
 
 def test_an_older_ledger_s_refresh_requests_change_reports_and_sign_ins_stay(ledger: Engine) -> None:
-    card_id, report = CardId("card"), change_reports.Report("ann", change_reports.About.LABEL, "bug", NOW)
+    card_id, report = (
+        CardId("card"),
+        change_reports.ChangeReport("ann", change_reports.About.LABEL, "bug", NOW),
+    )
     with event_store.writing(ledger) as db:
         refresh_requests.add(db, card_id, BoardId("board"), refresh_requests.Move(NOW, "done"))
         change_reports.add_report(db, card_id, report)

@@ -102,16 +102,16 @@ def test_replay_equals_increment(one_ledger: Engine, data: st.DataObject) -> Non
 
 
 def test_replay_equals_increment_over_every_kind(ledger: Engine) -> None:
-    told: list[Event] = [board_seen(), card_seen(), run_queued(), RunClaimed(RUN, 1, "w1")]
-    told.append(RunStepped(RUN, RunState.CLAIMED, RunState.PREPARING))
+    events: list[Event] = [board_seen(), card_seen(), run_queued(), RunClaimed(RUN, 1, "w1")]
+    events.append(RunStepped(RUN, RunState.CLAIMED, RunState.PREPARING))
     times = 12 if ledger.dialect.name == "sqlite" else 3  # the folds are the same, and their statements
     # In the order of their names, what some need always comes too late; a new kind changes no other's place.
     every = [(kind, Random(f"{kind.__name__} {n}")) for kind in codec.kinds().values() for n in range(times)]
     every.sort(key=lambda one: one[1].random())
-    told += [any_event(chance.choice, kind) for kind, chance in every]
-    told += [run_queued("r8"), RunClaimed(RunId("r8"), 1, "w1"), RunRequeued(RunId("r8"), "reclaimed")]
-    told += [run_queued("r9"), RunEnded(RunId("r9"), Ending.FAILED, "provider", "", "queued", cause="x")]
-    told += [
+    events += [any_event(chance.choice, kind) for kind, chance in every]
+    events += [run_queued("r8"), RunClaimed(RunId("r8"), 1, "w1"), RunRequeued(RunId("r8"), "reclaimed")]
+    events += [run_queued("r9"), RunEnded(RunId("r9"), Ending.FAILED, "provider", "", "queued", cause="x")]
+    events += [
         BoardHalted(BOARD, "provider", "No answer.", later(60), 0),
         PullOpened(CARD, "acme/shop", 7, "PR_7", "cardinal/7", "c0", False),
         PullChanged(CARD, 7, "merged", False, "c0"),
@@ -126,9 +126,9 @@ def test_replay_equals_increment_over_every_kind(ledger: Engine) -> None:
         CardSubscribed(CARD, "bob", RunId("")),
         CardProposed(RUN, 9, "More", "", ""),
     ]
-    count = append_legal(ledger, told)
+    count = append_legal(ledger, events)
     with event_store.reading(ledger) as db:
-        kinds = {type(it.event) for it in event_store.read(db, limit=1000)}
+        kinds = {type(recorded.event) for recorded in event_store.read(db, limit=1000)}
         increment = contents(db)
     assert kinds == set(codec.kinds().values())
     assert rebuild(ledger) == count

@@ -98,7 +98,7 @@ def test_what_people_see_in_lists_stays_for_a_season(ledger: Engine, hand: Hand)
 def test_reports_of_changes_that_nobody_looked_for_go(ledger: Engine, hand: Hand) -> None:
     with event_store.writing(ledger) as db:
         for at, sender in ((OLD, "ann"), (YOUNG, "bob")):
-            report = change_reports.Report(sender, change_reports.About.LABEL, "x", at)
+            report = change_reports.ChangeReport(sender, change_reports.About.LABEL, "x", at)
             change_reports.add_report(db, CardId(CARD), report)
     hand.at = NOW
     assert drop(ledger)["reports of changes"] == 1

@@ -116,9 +116,9 @@ def change(file: Path, text: str, by: str) -> None:
 
 def here(engine: Engine) -> Here:
     """Return what another version's process does, done here by this version."""
-    mine = Here(str(engine.url))
-    mine.engine = engine
-    return mine
+    process = Here(str(engine.url))
+    process.engine = engine
+    return process
 
 
 def view_tables(engine: Engine) -> set[str]:
@@ -201,9 +201,9 @@ def test_a_version_that_is_killed_in_the_middle_of_a_step_leaves_the_old_one_at_
 
 def test_processes_of_one_edition_name_its_views_in_one_order() -> None:
     # Those that start together beside an older version fold together, unless they see a difference there.
-    words = (sys.executable, "-P", "-c", "from ledger import views; print(list(views.digests()))")
+    args = (sys.executable, "-P", "-c", "from ledger import views; print(list(views.digests()))")
     seeds = ({**os.environ, "PYTHONPATH": str(ROOT), "PYTHONHASHSEED": seed} for seed in "12")
-    assert len({subprocess.check_output(words, env=seed, timeout=60) for seed in seeds}) == 1
+    assert len({subprocess.check_output(args, env=seed, timeout=60) for seed in seeds}) == 1
 
 
 class Killed(BaseException):

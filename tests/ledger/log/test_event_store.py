@@ -25,7 +25,7 @@ def test_events_come_back_in_order_with_versions_by_stream(ledger: Engine) -> No
         second = event_store.append(db, Progressed(RUN, "half"), at=later(1))
     with event_store.reading(ledger) as db:
         assert event_store.read(db) == first + second
-        assert [(it.stream, it.version) for it in second] == [("run:r1", 2)]
+        assert [(recorded.stream, recorded.version) for recorded in second] == [("run:r1", 2)]
         assert event_store.read(db, after=2, limit=1) == first[2:]
         assert event_store.read(db, stream=f"card:{CARD}") == first[1:2]
         assert (
@@ -168,5 +168,5 @@ def test_a_moment_without_a_time_zone_is_refused(ledger: Engine) -> None:
     with pytest.raises(ValueError, match="time zone"), event_store.writing(ledger) as db:
         event_store.append(db, Progressed(RunId("r1"), "x"), at=datetime(2026, 1, 1))
     with event_store.writing(ledger) as db:
-        (it,) = event_store.append(db, Progressed(RunId("r1"), "x"), at=datetime.now().astimezone())
-    assert it.at.tzinfo is UTC
+        (recorded,) = event_store.append(db, Progressed(RunId("r1"), "x"), at=datetime.now().astimezone())
+    assert recorded.at.tzinfo is UTC

@@ -40,10 +40,10 @@ def unguard(db: Connection) -> None:
 
 def test_an_untouched_log_verifies_as_a_whole_and_up_to_an_event(filled: Engine) -> None:
     with event_store.reading(filled) as db:
-        whole = verify_chain(db)
+        chain_report = verify_chain(db)
         half = verify_chain(db, upto=5)
-    assert (whole.events, half.events) == (11, 5)
-    assert whole.head != half.head
+    assert (chain_report.events, half.events) == (11, 5)
+    assert chain_report.head != half.head
 
 
 def test_an_empty_log_verifies(ledger: Engine) -> None:

@@ -9,7 +9,7 @@ from ledger.model.limit_answers import AnswerChoice, Code, QuestionSource, Subje
 
 R1, Q1 = RunId("r1"), QuestionId("r1-q1")
 LIMIT = (limit_answers.GO_ON, limit_answers.STOP)
-LABELS = tuple(one.label for one in limit_answers.RESERVED)
+LABELS = tuple(answer_choice.label for answer_choice in limit_answers.RESERVED)
 
 
 def own(subject: Subject, *choices: AnswerChoice) -> QuestionAsked:
@@ -20,17 +20,17 @@ def own(subject: Subject, *choices: AnswerChoice) -> QuestionAsked:
 @pytest.mark.parametrize("said", ["1", "yes", "go on", "green, please", "no", "stop", "Publish it anyway"])
 def test_whatever_is_answered_to_an_agent_is_words_and_gives_nothing(label: str, said: str) -> None:
     sizes = "The change is large: 60 files of at most 40. Publish it?"
-    for asked in (
+    for event in (
         limit_answers.of_agent(R1, Q1, sizes, (label, limit_answers.STOP.label)),
         QuestionAsked(R1, Q1, "agent", sizes, (label, limit_answers.STOP.label)),
         QuestionAsked(R1, Q1, "agent", sizes, (label,), Subject.BUDGET, (Code.GO_ON,), 60, 60, 60),
         QuestionAsked(R1, Q1, "somebody", sizes, (label,), Subject.SIZE, (Code.PUBLISH,), 60, 60, 60),
     ):
         for text in (said, label):
-            code = limit_answers.code_of(asked, "", text)
-            assert (code, limit_answers.limit_extended_by(asked, code)) == (Code.WORDS, None)
-        assert [limit_answers.code_of(asked, code, "") for code in Code] == [Code.WORDS] * len(Code)
-        assert limit_answers.subject_of(asked) is Subject.WORK
+            code = limit_answers.code_of(event, "", text)
+            assert (code, limit_answers.limit_extended_by(event, code)) == (Code.WORDS, None)
+        assert [limit_answers.code_of(event, code, "") for code in Code] == [Code.WORDS] * len(Code)
+        assert limit_answers.subject_of(event) is Subject.WORK
 
 
 @pytest.mark.parametrize(
@@ -54,10 +54,10 @@ def test_a_yes_never_picks_a_choice_that_is_no_yes() -> None:
 @pytest.mark.parametrize("subject", Subject)
 def test_going_on_extends_only_the_limit_that_was_asked_about(subject: Subject) -> None:
     limits = (Subject.BUDGET, Subject.TIME, Subject.TURNS, Subject.TOKENS, Subject.REPAIRS)
-    asked = own(subject)
-    given = limit_answers.limit_extended_by(asked, Code.GO_ON)
-    assert given is (subject if subject in limits else None)
-    others = [limit_answers.limit_extended_by(asked, code) for code in Code if code is not Code.GO_ON]
+    event = own(subject)
+    given_subject = limit_answers.limit_extended_by(event, Code.GO_ON)
+    assert given_subject is (subject if subject in limits else None)
+    others = [limit_answers.limit_extended_by(event, code) for code in Code if code is not Code.GO_ON]
     assert others == [None] * len(others)
 
 
@@ -68,12 +68,12 @@ def test_a_code_counts_only_where_the_question_offers_it() -> None:
 
 
 def test_an_answer_says_what_it_means_who_asked_and_about_what() -> None:
-    told = limit_answers.answer_question(own(Subject.TIME), by="ann", text="1")
-    assert told == QuestionAnswered(R1, Q1, "ann", "1", Code.GO_ON, QuestionSource.SUPERVISOR, Subject.TIME)
-    told = limit_answers.answer_question(
+    event = limit_answers.answer_question(own(Subject.TIME), by="ann", text="1")
+    assert event == QuestionAnswered(R1, Q1, "ann", "1", Code.GO_ON, QuestionSource.SUPERVISOR, Subject.TIME)
+    event = limit_answers.answer_question(
         own(Subject.LEAVING, limit_answers.CANCEL, limit_answers.FINISH), by="ann", text="2"
     )
-    assert (told.code, told.asker) == (Code.FINISH, QuestionSource.RULES)
+    assert (event.code, event.asker) == (Code.FINISH, QuestionSource.RULES)
 
 
 @pytest.mark.parametrize("label", LABELS)

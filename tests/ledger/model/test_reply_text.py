@@ -39,7 +39,7 @@ WORDS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("said", "choice"), [(it, 0) for it in AGREES] + [(it, 1) for it in STOPS])
+@pytest.mark.parametrize(("said", "choice"), [(stop, 0) for stop in AGREES] + [(stop, 1) for stop in STOPS])
 def test_a_choice_is_read_however_it_is_written(said: str, choice: int) -> None:
     assert read_reply(CHOICES, said, yes=0, no=1).choice == choice
 
@@ -106,12 +106,12 @@ def test_thanks_names_and_kind_pictures_leave_a_yes_a_yes(said: str) -> None:
     ("below", "more"),
     [
         *(
-            (it, False)
-            for it in ("", "\n", "thanks!", "lgtm 👍", "> quoted", f"\n{MAIL}", FOOTER, "-- \nBob")
+            (stop, False)
+            for stop in ("", "\n", "thanks!", "lgtm 👍", "> quoted", f"\n{MAIL}", FOOTER, "-- \nBob")
         ),
         *((it, False) for it in ("Thanks,\nBob", "ok", "please", "Sent from my iPhone")),
         *((it, True) for it in ("NO WAIT", "not", "👎", "🛑", "<!-- no -->", "> quoted\nno", "```\nx\n```")),
-        *((it, True) for it in ("Thanks,\nNo Wait", "wait\n\nthanks", "1", f"{'ok ' * 4_000}not")),
+        *((stop, True) for stop in ("Thanks,\nNo Wait", "wait\n\nthanks", "1", f"{'ok ' * 4_000}not")),
     ],
 )
 def test_thanks_and_what_mail_adds_say_no_more_than_the_command_above_them(below: str, more: bool) -> None:

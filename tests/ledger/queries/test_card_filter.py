@@ -84,7 +84,7 @@ def run(name: str, card_id: str, repository: str, *, by: str) -> RunQueued:
 
 
 def names(listed: tuple[lanes.ListedCard, ...]) -> str:
-    return "".join(it.card_id for it in listed)
+    return "".join(listed_card.card_id for listed_card in listed)
 
 
 def total(by_column: dict[str | None, dict[CardState, int]]) -> int:
@@ -120,16 +120,19 @@ CASES = (
 
 
 def test_a_filter_lists_the_cards_that_have_all_of_it(db: Connection) -> None:
-    for wanted, listed in CASES:
-        assert (names(lanes.of_column(db, [EVERYTHING], "In Progress", wanted)), wanted) == (listed, wanted)
-        assert total(lanes.lane_counts(db, [EVERYTHING], wanted)) == len(listed)
+    for card_filter, listed in CASES:
+        assert (names(lanes.of_column(db, [EVERYTHING], "In Progress", card_filter)), card_filter) == (
+            listed,
+            card_filter,
+        )
+        assert total(lanes.lane_counts(db, [EVERYTHING], card_filter)) == len(listed)
 
 
 def test_what_may_not_be_read_is_not_listed_counted_or_offered(db: Connection) -> None:
-    for wanted in (ALL, CardFilter(words=("secret",)), CardFilter(repositories=("acme/secret",))):
-        seen = "bac" if wanted is ALL else ""
-        assert names(lanes.of_column(db, [SHOP], "In Progress", wanted)) == seen
-        assert total(lanes.lane_counts(db, [SHOP], wanted)) == len(seen)
+    for card_filter in (ALL, CardFilter(words=("secret",)), CardFilter(repositories=("acme/secret",))):
+        seen = "bac" if card_filter is ALL else ""
+        assert names(lanes.of_column(db, [SHOP], "In Progress", card_filter)) == seen
+        assert total(lanes.lane_counts(db, [SHOP], card_filter)) == len(seen)
     offered = choices(db, [SHOP])
     assert offered.repositories == ("acme/shop",)
     assert offered.people == ("ann", "ann-2", "Bob", "cid", "dora", "dora-2")
@@ -141,7 +144,7 @@ def test_what_may_not_be_read_is_not_listed_counted_or_offered(db: Connection) -
     assert not {"gus", "gone"} & {*everything.people, *everything.labels}
     gone = choices(db, [EVERYTHING], archived=True)
     assert (gone.people, gone.labels) == (("gus",), ("gone",))
-    assert not any(it.cards for it in lanes.by_lane(db, []).values())
+    assert not any(lane.cards for lane in lanes.by_lane(db, []).values())
 
 
 def test_a_lane_has_ones_own_first_and_goes_on_where_the_page_before_ended(db: Connection) -> None:

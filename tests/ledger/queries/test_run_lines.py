@@ -66,9 +66,9 @@ def test_who_is_far_behind_gets_the_newest_and_the_count_of_the_rest(begun: Engi
     say(begun, RUNS[0], *(str(number) for number in range(10)))
     with event_store.reading(begun) as db:
         first = run_lines.later_lines(db, RUNS[0], 0, 3, behind=4)
-        rest = run_lines.later_lines(db, RUNS[0], first.last, 3, behind=4)
+        lines = run_lines.later_lines(db, RUNS[0], first.last, 3, behind=4)
     assert (first.omitted, [line.text for line in first.lines], first.more) == (7, ["6", "7", "8"], True)
-    assert (rest.omitted, [line.text for line in rest.lines], rest.more) == (0, ["9"], False)
+    assert (lines.omitted, [line.text for line in lines.lines], lines.more) == (0, ["9"], False)
 
 
 def test_what_a_program_wrote_keeps_its_lines_and_colours(begun: Engine) -> None:

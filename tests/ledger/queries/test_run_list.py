@@ -53,7 +53,7 @@ def ended(run: str, ending: Ending, reason: str = "") -> RunEnded:
 @pytest.fixture
 def db(ledger: Engine) -> Iterator[Connection]:
     """A run of each status, the oldest of which is a day older, and of other repositories, people etc."""
-    planning, asked = RunState.PLANNING, RunId("r5")
+    planning, run_id = RunState.PLANNING, RunId("r5")
     with event_store.writing(ledger) as db:
         event_store.append(
             db,
@@ -73,8 +73,8 @@ def db(ledger: Engine) -> Iterator[Connection]:
             *(PlanProposed(RunId("r3"), 1, "Plan", ("Read",)),),
             RunStepped(RunId("r3"), planning, RunState.AWAITING_APPROVAL),
             *(queued("r4", "b", by="bob"), RunParked(RunId("r4"), "pause")),
-            *(queued("r5", "a"), *held("r5"), QuestionAsked(asked, QuestionId("q1"), "agent", "Which?", ())),
-            RunParked(asked, "question"),
+            *(queued("r5", "a"), *held("r5"), QuestionAsked(run_id, QuestionId("q1"), "agent", "Which?", ())),
+            RunParked(run_id, "question"),
             *(queued("r6", "b", repository="acme/secret", by="eve"), ended("r6", Ending.LOST)),
             *(queued("r7", "a", repository="acme/secret"), ended("r7", Ending.CANCELLED, "stopped")),
             *(queued("r8", "c"), ended("r8", Ending.SUCCEEDED)),
@@ -84,9 +84,9 @@ def db(ledger: Engine) -> Iterator[Connection]:
         yield db
 
 
-def names(db: Connection, wanted: RunFilter = ALL, scope: CardScope = EVERYTHING, **page: Any) -> str:
-    listed = run_list.newest(db, [scope], wanted, limit=page.pop("limit", 99), **page)
-    return "".join(it.run.run_id.removeprefix("r") for it in listed)
+def names(db: Connection, run_filter: RunFilter = ALL, scope: CardScope = EVERYTHING, **page: Any) -> str:
+    listed = run_list.newest(db, [scope], run_filter, limit=page.pop("limit", 99), **page)
+    return "".join(listed_run.run.run_id.removeprefix("r") for listed_run in listed)
 
 
 CASES = (
@@ -108,13 +108,13 @@ CASES = (
 
 
 def test_a_filter_lists_the_runs_that_have_all_of_it(db: Connection) -> None:
-    for wanted, listed in CASES:
-        assert (names(db, wanted), wanted) == (listed, wanted)
-        assert run_list.count_runs(db, [EVERYTHING], wanted) == len(listed)
+    for run_filter, listed in CASES:
+        assert (names(db, run_filter), run_filter) == (listed, run_filter)
+        assert run_list.count_runs(db, [EVERYTHING], run_filter) == len(listed)
 
 
 def test_every_run_has_the_one_status_by_which_it_is_found(db: Connection) -> None:
-    found = {it: status for status in S for it in names(db, RunFilter(status=status))}
+    found = {name: status for status in S for name in names(db, RunFilter(status=status))}
     rows = [runs.get(db, RunId(f"r{number}")) for number in range(1, 10)]
     assert {row.run_id.removeprefix("r"): row.status for row in rows if row} == found
     assert set(found.values()) == set(S)

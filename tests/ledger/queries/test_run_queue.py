@@ -32,7 +32,7 @@ def test_a_columns_queue_goes_by_place_and_tells_what_has_none(ledger: Engine) -
         assert run_queue.counts(db, BOARD) == {"In Progress": 4}
         head = run_queue.list_queued_in_column(db, BOARD, "In Progress", 3)
         assert run_queue.list_queued_in_column(db, BOARD, "Elsewhere", 3) == ()
-        assert [it.run_id for it in run_queue.free(db, BOARD, "In Progress", 9)] == ["r5", "r3", "r2"]
+        assert [queued.run_id for queued in run_queue.free(db, BOARD, "In Progress", 9)] == ["r5", "r3", "r2"]
         for columns, count in ((), 3), (("Elsewhere",), 3), (("Elsewhere", "In Progress"), 0):
             assert len(run_queue.free_elsewhere(db, BOARD, columns, 9)) == count
         assert card_queries.out_of_place(db, BOARD, {}, 9) == ()

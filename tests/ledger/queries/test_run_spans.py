@@ -26,10 +26,10 @@ R1 = RunId("r1")
 
 def story(*events: tuple[int, Event]) -> tuple[RunSpan, ...]:
     """Return the spans of a run whose events came so many seconds after it was queued."""
-    told = RunStory()
+    run_story = RunStory()
     for seq, (after_s, event) in enumerate(((0, run_queued("r1", "c1")), *events), start=1):
-        told.add(seq, NOW + timedelta(seconds=after_s), event)
-    return told.spans
+        run_story.add(seq, NOW + timedelta(seconds=after_s), event)
+    return run_story.spans
 
 
 def step(before: RunState, after: RunState) -> Event:
@@ -62,7 +62,7 @@ def test_a_run_tells_what_it_did_for_how_long_and_who_ended_each_wait() -> None:
         (235, RunEnded(R1, Ending.SUCCEEDED, "", "", "publishing")),
     )
     shown = shown_spans(spans, NOW, timedelta(seconds=5))
-    assert [(it.kind.value, it.seconds(NOW), it.person, it.passed) for it in shown] == [
+    assert [(span.kind.value, span.seconds(NOW), span.person, span.passed) for span in shown] == [
         ("plan", 12, "", None),
         ("wait", 120, "alice", None),
         ("work", 11, "", None),
@@ -72,8 +72,8 @@ def test_a_run_tells_what_it_did_for_how_long_and_who_ended_each_wait() -> None:
         ("work", 5, "", None),
         ("check", 5, "", True),
     ]
-    assert [(it.usd, it.input_tokens) for it in shown[:4]] == [(0.02, 100), (0, 0), (0.1, 200), (0, 0)]
-    assert sum(it.seconds(NOW) for it in spans) == 235  # no second is lost between two of them
+    assert [(span.usd, span.input_tokens) for span in shown[:4]] == [(0.02, 100), (0, 0), (0.1, 200), (0, 0)]
+    assert sum(span.seconds(NOW) for span in spans) == 235  # no second is lost between two of them
 
 
 def test_a_span_that_lasts_grows_and_a_stage_has_its_own() -> None:
@@ -84,14 +84,14 @@ def test_a_span_that_lasts_grows_and_a_stage_has_its_own() -> None:
         (31, step(RunState.CLAIMED, RunState.WORKING)),
         (41, StageEntered(R1, "check", 2, 1, "build", *entered)),
     )
-    assert [(it.kind, it.stage) for it in spans] == [
+    assert [(run_span.kind, run_span.stage) for run_span in spans] == [
         (SpanKind.QUEUE, ""),
         (SpanKind.SETUP, ""),
         (SpanKind.WORK, "build"),
         (SpanKind.WORK, "check"),
     ]
     assert spans[-1].seconds(NOW + timedelta(seconds=101)) == 60
-    assert [it.kind.value for it in shown_spans(spans, NOW, timedelta(seconds=5))] == [
+    assert [run_span.kind.value for run_span in shown_spans(spans, NOW, timedelta(seconds=5))] == [
         "queue",
         "work",
         "work",
@@ -108,7 +108,7 @@ def test_a_line_is_in_the_chapter_of_what_the_run_did_and_its_way_through_the_qu
         (6, step(RunState.CLAIMED, RunState.WORKING)),
     )
     chapters = [chapter_of(spans, seq) for seq in range(1, 9)]
-    assert [it.seq if it else 0 for it in chapters] == [1, 1, 3, 4, 4, 4, 7, 7]
+    assert [run_span.seq if run_span else 0 for run_span in chapters] == [1, 1, 3, 4, 4, 4, 7, 7]
     assert chapters[3] is not None
     assert chapters[3].person == "carol"
     assert chapter_of((), 5) is None

@@ -47,8 +47,8 @@ def filled(path: Path, count: int) -> Engine:
     deliver(engine, min(count, 20), "d")
     deliver(engine, count, "done")
     with event_store.writing(engine) as db:
-        mine = tables.inbox.c.delivery_id.startswith("done")
-        db.execute(tables.inbox.update().where(mine).values(state="done", settled_at=later(count)))
+        condition = tables.inbox.c.delivery_id.startswith("done")
+        db.execute(tables.inbox.update().where(condition).values(state="done", settled_at=later(count)))
     return engine
 
 

@@ -42,14 +42,14 @@ def test_runs_that_nobody_moves_are_found_in_what_a_reader_may_see(ledger: Engin
             WorkStalled(BOARD, 1),
             at=NOW,
         )
-    seen = CardScope(BOARD, frozenset({"acme/shop"}), drafts=False)
+    card_scope = CardScope(BOARD, frozenset({"acme/shop"}), drafts=False)
     late = NOW + max(NO_STEP_AFTER, UNANSWERED_AFTER) + timedelta(seconds=1)
     assert {it.kind: it.run_id for it in things(ledger, late)} == {
         StandstillKind.NO_WORKER: "r1",
         StandstillKind.NO_STEP: "r2",
         StandstillKind.UNANSWERED: "r3",
     }
-    assert {it.kind for it in things(ledger, late, seen)} == {
+    assert {it.kind for it in things(ledger, late, card_scope)} == {
         StandstillKind.NO_WORKER,
         StandstillKind.NO_STEP,
     }

@@ -66,7 +66,7 @@ def test_dollars_endings_and_waits_are_counted_once(worked: Engine) -> None:
     assert (figures.merged, figures.usd_per_merge, figures.hours_per_merge) == (1, 1.5, 0.5)
     assert figures.median_merge_s == 240.0
     assert figures.merged_by["repository"] == (MergeShare("acme/app", 1, 1.5, 1800.0, 240.0),)
-    assert [(it.name, it.merged) for it in figures.merged_by["agent"]] == [("scripted", 1)]
+    assert [(share.name, share.merged) for share in figures.merged_by["agent"]] == [("scripted", 1)]
     assert figures.usd_by["day"] == (SpendShare("2026-11-21", 2.25),)
     assert figures.agents_by_day == (
         DayShare("2026-11-21", ASSISTANT, 0.25),
@@ -218,8 +218,8 @@ def test_two_changes_in_one_instant_are_two_waits_and_sums_count_more_cards_than
     ledger: Engine,
 ) -> None:
     cards = [CardId(f"C{number}") for number in range(stats.MAX_WAITS + 2)]
-    known = (replace(card_seen(card, number), arrived=False) for number, card in enumerate(cards, start=1))
-    write(ledger, board_seen(), *known)
+    events = (replace(card_seen(card, number), arrived=False) for number, card in enumerate(cards, start=1))
+    write(ledger, board_seen(), *events)
     for number, card in enumerate(cards):
         for before, after in pairwise((CardState.DRAFT, CardState.NEEDS_INPUT, CardState.QUEUED)):
             write(ledger, CardStateChanged(card, before, after, ""), after_s=100 - number)

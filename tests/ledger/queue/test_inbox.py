@@ -88,8 +88,8 @@ def test_a_delivery_that_fails_too_often_is_quarantined_and_can_be_replayed(
         assert inbox.due_deliveries(ledger, limit=9) == ()
     assert outcomes == [False, False, True]
     with event_store.writing(ledger) as db:
-        (kept,) = inbox.list_quarantined(db)
-        assert (kept.delivery_id, kept.attempts, kept.error) == (ID, 3, "no 2")
+        (quarantined,) = inbox.list_quarantined(db)
+        assert (quarantined.delivery_id, quarantined.attempts, quarantined.error) == (ID, 3, "no 2")
         assert inbox.replay(db, ID)
         assert not inbox.replay(db, ID)
     hand.at = later(300)
@@ -107,9 +107,9 @@ def test_the_oldest_delivery_is_due_first(ledger: Engine, hand: Hand) -> None:
 @pytest.mark.parametrize("payload", [b'{"t":"\xff\xfe"}', b'{"t":"a\x00b"}', '{"t":"\U0001f426"}'.encode()])
 def test_bytes_that_are_no_text_do_not_lose_the_delivery(ledger: Engine, payload: bytes) -> None:
     assert inbox.store_deliveries(ledger, delivery(payload=payload))
-    kept = inbox.claim(ledger, ID, lease_s=60)
-    assert kept is not None
-    assert kept.payload.startswith(b'{"t":"')
+    kept_delivery = inbox.claim(ledger, ID, lease_s=60)
+    assert kept_delivery is not None
+    assert kept_delivery.payload.startswith(b'{"t":"')
 
 
 def settled(ledger: Engine, *names: str) -> None:

@@ -22,9 +22,9 @@ def known(ledger: Engine, token: str, after_s: float = 0) -> bool:
 def test_a_sign_in_is_found_by_its_token_until_it_ends(ledger: Engine) -> None:
     begin(ledger, "word")
     with event_store.reading(ledger) as db:
-        found = sign_ins.find(db, "word", NOW)
-        assert found is not None
-        assert (found.user_id, found.login, found.until) == (7, "bob", later(100))
+        sign_in = sign_ins.find(db, "word", NOW)
+        assert sign_in is not None
+        assert (sign_in.user_id, sign_in.login, sign_in.until) == (7, "bob", later(100))
         assert "word" not in str(db.execute(select(table)).all()[0].token_digest)
     assert not known(ledger, "Word")
     assert known(ledger, "word", 99)

@@ -45,9 +45,9 @@ def test_a_new_name_reaches_cards_and_runs(ledger: Engine) -> None:
         assert run is not None
         assert (card.repository, run.repository) == ("acme/till", "acme/till")
         assert card_queries.repositories_of(db, BOARD) == ("acme/till",)
-        made = findings.follow_ups_made(db, RUN)[1]
-        rows = changed_files.of_card(db, CardId(CARD)), jobs.get(db, "k1"), made
-        assert [it.repository if it else "" for it in rows] == ["acme/till"] * 3
+        follow_up = findings.follow_ups_made(db, RUN)[1]
+        rows = changed_files.of_card(db, CardId(CARD)), jobs.get(db, "k1"), follow_up
+        assert [row.repository if row else "" for row in rows] == ["acme/till"] * 3
 
 
 def test_a_new_name_keeps_the_newest_merge_of_both_names(ledger: Engine) -> None:

@@ -50,8 +50,8 @@ def test_the_newest_investigation_of_the_card_counts(ledger: Engine) -> None:
 def test_a_follow_up_is_known_once_it_is_a_card(ledger: Engine) -> None:
     told(ledger, FOUND, FollowUpMade(CARD_ID, RUN_ID, 1, "acme/app", 9))
     with event_store.reading(ledger) as db:
-        (made,) = findings.follow_ups_made(db, RUN_ID).values()
-    assert (made.proposal, made.repository, made.number) == (1, "acme/app", 9)
+        (follow_up,) = findings.follow_ups_made(db, RUN_ID).values()
+    assert (follow_up.proposal, follow_up.repository, follow_up.number) == (1, "acme/app", 9)
 
 
 def test_a_run_was_a_fix_unless_it_says_otherwise(ledger: Engine) -> None:

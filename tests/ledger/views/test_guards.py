@@ -10,10 +10,12 @@ from tests.ledger.samples import CARD, RUN, board_seen, card_seen, later, run_qu
 
 
 def test_what_the_guards_found_is_told_as_an_activity(ledger: Engine) -> None:
-    found = Violation("secrets", "secrets: deny", "a.py", 3, "", "deny", "holds a token", "take it out", "m")
-    judged = GuardsJudged(RUN, "c" * 40, "b" * 40, "r", (found,), 0, "d")
+    violation = Violation(
+        "secrets", "secrets: deny", "a.py", 3, "", "deny", "holds a token", "take it out", "m"
+    )
+    judged = GuardsJudged(RUN, "c" * 40, "b" * 40, "r", (violation,), 0, "d")
     clean = GuardsJudged(RUN, "e" * 40, "b" * 40, "r", (), 0, "d")
-    early = GuardsJudged(RUN, "f" * 40, "b" * 40, "r", (found,), 0, "d", "b" * 40, "rule secrets: deny")
+    early = GuardsJudged(RUN, "f" * 40, "b" * 40, "r", (violation,), 0, "d", "b" * 40, "rule secrets: deny")
     with event_store.writing(ledger) as db:
         for event in (board_seen(), card_seen(), run_queued(), judged, clean, early):
             event_store.append(db, event, at=later(event_store.last_seq(db)))

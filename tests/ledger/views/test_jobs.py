@@ -16,9 +16,9 @@ def test_a_request_has_its_card_or_why_there_is_none(ledger: Engine) -> None:
     with event_store.writing(ledger) as db:
         wishes = (JobRequested(BOARD, key, *WHERE, "bob", 7, "ci") for key in ("k1", "k2"))
         event_store.append(db, *wishes, at=NOW)
-        made = JobMade(CardId("PVTI_9"), BOARD, "k1", "acme/shop", 12, "Done", ("tidy",), "bob")
+        event = JobMade(CardId("PVTI_9"), BOARD, "k1", "acme/shop", 12, "Done", ("tidy",), "bob")
         gone = EntryGivenUp(CardId(BOARD), EntryKey(jobs.request_key("k2")), jobs.ACT, "no such repository")
-        event_store.append(db, made, gone, at=NOW)
+        event_store.append(db, event, gone, at=NOW)
         first, second = jobs.get(db, "k1"), jobs.get(db, "k2")
         assert first is not None
         assert second is not None

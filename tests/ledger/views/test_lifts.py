@@ -14,11 +14,11 @@ def test_who_let_something_go_on_is_known_where_it_was_a_person(ledger: Engine) 
         told(db, card_seen(), run_queued(), board.StopLifted(BOARD, "column", "Done", "ann"))
         told(db, board.HaltLifted(BOARD, "provider", "Cardinal"))
         told(db, run.RunParked(RUN, "pause"), run.RunRequeued(RUN, "answered"))
-        found = (
+        lifts = (
             stops.lift_of(db, BOARD, *of) for of in (("column", "Done"), ("board", BOARD), ("card", CARD))
         )
-        assert [it.by if it else "" for it in found] == ["ann", "", ""]
+        assert [lift.by if lift else "" for lift in lifts] == ["ann", "", ""]
         told(db, run.RunParked(RUN, "pause"), run.RunRequeued(RUN, "resumed", by="bo"))
         told(db, board.HaltLifted(BOARD, "provider", "ann"))
-        found = (stops.lift_of(db, BOARD, *of) for of in (("board", BOARD), ("card", CARD)))
-        assert [it.by if it else "" for it in found] == ["ann", "bo"]
+        lifts = (stops.lift_of(db, BOARD, *of) for of in (("board", BOARD), ("card", CARD)))
+        assert [lift.by if lift else "" for lift in lifts] == ["ann", "bo"]

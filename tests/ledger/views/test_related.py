@@ -25,8 +25,8 @@ def test_proposed_and_linked_cards_are_told_in_the_conversation(ledger: Engine) 
 
 
 def seen(number: int, *blockers: int, hidden: int = 0) -> LinksSeen:
-    found = tuple(Blocker("acme/app", other, "T", "open") for other in blockers)
-    return LinksSeen(CardId(f"PVTI_{number}"), found, hidden, "")
+    found_blockers = tuple(Blocker("acme/app", other, "T", "open") for other in blockers)
+    return LinksSeen(CardId(f"PVTI_{number}"), found_blockers, hidden, "")
 
 
 def write(ledger: Engine, *events: Event) -> None:
@@ -52,11 +52,11 @@ def test_a_circle_is_found_through_a_long_chain_and_a_wide_fan_and_no_walk_is_en
 def test_blockers_out_of_sight_hold_a_card_and_newer_links_replace_older_ones(ledger: Engine) -> None:
     write(ledger, board_seen(), card_seen(), seen(1, 7, 8, hidden=2))
     with event_store.reading(ledger) as db:
-        assert [one.holds for one in links.of_card(db, CARD)] == [True] * 4
+        assert [link.holds for link in links.of_card(db, CARD)] == [True] * 4
         assert [str(card_id) for card_id in db.scalars(links.select_held_cards())] == [CARD] * 4
     write(ledger, LinksSeen(CARD, (Blocker("acme/app", 7, "T", "completed"),), 0, "acme/app#9"))
     with event_store.reading(ledger) as db:
-        assert [one.holds for one in links.of_card(db, CARD)] == [False]
+        assert [link.holds for link in links.of_card(db, CARD)] == [False]
         assert db.scalars(links.select_held_cards()).all() == []
         above = links.parent_of(db, CARD)
         assert above is not None
@@ -69,10 +69,10 @@ def test_what_a_card_waits_for_is_followed_when_its_repository_gets_another_name
     write(ledger, board_seen(), card_seen(), blocker, LinksSeen(CARD, both, 0, "acme/app#9"))
     write(ledger, RepositoryMoved(blocker.board_id, "acme/app", "acme/new"))
     with event_store.reading(ledger) as db:
-        assert [(one.repository, one.title) for one in links.of_card(db, CARD)] == [("acme/new", "T")]
+        assert [(link.repository, link.title) for link in links.of_card(db, CARD)] == [("acme/new", "T")]
         above = links.parent_of(db, CARD)
         assert above is not None
         assert above.repository == "acme/new"
     write(ledger, IssueClosed(blocker.card_id, "completed", "ann", trusted=True))
     with event_store.reading(ledger) as db:
-        assert [one.holds for one in links.of_card(db, CARD)] == [False]
+        assert [link.holds for link in links.of_card(db, CARD)] == [False]

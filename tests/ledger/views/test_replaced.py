@@ -23,7 +23,7 @@ def known(engine: Engine, card_id: CardId) -> dict[str, object]:
         return {
             "card": card and (card.repository, card.number, card.content_id, card.state, card.created_at),
             "dollars": spend.of_card(db, card_id).usd,
-            "limit": spend.spent_by_limit(db, BOARD, NOW.date(), (card_id,)).get((Limit.CARD, card_id)),
+            "limit": spend.sum_by_limit(db, BOARD, NOW.date(), (card_id,)).get((Limit.CARD, card_id)),
             "briefs": [row.text for row in rule_briefs.newest(db, card_id, 5)],
             "lift": stops.lift_of(db, BOARD, "card", card_id) is not None,
             "followers": subscriptions.subscribers_of(db, card_id),

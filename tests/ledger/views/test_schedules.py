@@ -66,7 +66,7 @@ def test_two_events_of_one_second_make_two_cards_and_each_is_known(ledger: Engin
         assert schedules.count_open(db, BOARD, "red", NOW) == 2
         key = EntryKey(schedules.schedule_key(BOARD, "red", NOW, "run-8"))
         gone = EntryGivenUp(CardId(BOARD), key, "create_scheduled_card", "no such repository")
-        made = ScheduledCardMade(BOARD, "red", NOW, "acme/shop", 7, "run-7")
-        event_store.append(db, gone, made, card_seen("c1", number=7), at=NOW)
+        scheduled_card_made = ScheduledCardMade(BOARD, "red", NOW, "acme/shop", 7, "run-7")
+        event_store.append(db, gone, scheduled_card_made, card_seen("c1", number=7), at=NOW)
         assert schedules.count_open(db, BOARD, "red", NOW) == 1
         assert schedules.is_made(db, BOARD, "acme/shop", 7)

@@ -21,10 +21,10 @@ Q1 = QuestionId("r1-q1")
 
 
 def queued(settings: str = '{"budget_usd": 2.0}') -> run.RunQueued:
-    whole = run_queued()
+    event = run_queued()
     return run.RunQueued(
-        **{name: getattr(whole, name) for name in whole.__slots__ if name != "settings"},
-        run_id=whole.run_id,
+        **{name: getattr(event, name) for name in event.__slots__ if name != "settings"},
+        run_id=event.run_id,
         settings=settings,
     )
 
@@ -34,9 +34,9 @@ def told(db: Connection, *events: Event) -> None:
 
 
 def row(db: Connection) -> budgets.BudgetRow:
-    found = budgets.get(db, RUN)
-    assert found is not None
-    return found
+    found_budget = budgets.get(db, RUN)
+    assert found_budget is not None
+    return found_budget
 
 
 @pytest.mark.parametrize(
@@ -89,29 +89,29 @@ def test_who_leaves_the_worker_gives_its_reservation_back(ledger: Engine, event:
 def test_as_much_again_is_what_was_chosen_and_by_the_first_answer_alone(
     ledger: Engine, code: Code, usd: float
 ) -> None:
-    asked = limit_answers.question(RUN, Q1, Subject.BUDGET, "?", (limit_answers.GO_ON, limit_answers.STOP))
+    event = limit_answers.question(RUN, Q1, Subject.BUDGET, "?", (limit_answers.GO_ON, limit_answers.STOP))
     with event_store.writing(ledger) as db:
-        told(db, card_seen(), queued(), asked)
+        told(db, card_seen(), queued(), event)
         told(
             db,
             limit_answers.answer_question(
-                asked, by="ann", text="Continue, with the same limits again", code=code
+                event, by="ann", text="Continue, with the same limits again", code=code
             ),
         )
-        told(db, limit_answers.answer_question(asked, by="bo", text="1"))
+        told(db, limit_answers.answer_question(event, by="bo", text="1"))
         assert row(db).budget_usd == usd
 
 
-@pytest.mark.parametrize("subject", [one for one in Subject if one is not Subject.BUDGET])
+@pytest.mark.parametrize("subject", [subject for subject in Subject if subject is not Subject.BUDGET])
 def test_going_on_about_anything_else_adds_no_dollars(ledger: Engine, subject: Subject) -> None:
-    asked = limit_answers.question(RUN, Q1, subject, "?", (limit_answers.GO_ON, limit_answers.STOP))
+    event = limit_answers.question(RUN, Q1, subject, "?", (limit_answers.GO_ON, limit_answers.STOP))
     with event_store.writing(ledger) as db:
         told(
             db,
             card_seen(),
             queued(),
-            asked,
-            limit_answers.answer_question(asked, by="ann", text="1"),
+            event,
+            limit_answers.answer_question(event, by="ann", text="1"),
         )
         assert row(db).budget_usd == 2.0
 
@@ -132,7 +132,7 @@ def test_money_is_counted_by_run_card_column_and_day(ledger: Engine) -> None:
             event_store.append(db, run.UsageMetered(RunId(name), usd, 10, 2, 1, 3.0), at=at)
         assert spend.today(db, BOARD, date(2026, 11, 21)) == spend.SpendTotal(1.75, 30, 6)
         assert spend.of_card(db, CARD) == spend.SpendTotal(5.75, 40, 8)
-        by_limit = spend.spent_by_limit(db, BOARD, date(2026, 11, 22), ())
+        by_limit = spend.sum_by_limit(db, BOARD, date(2026, 11, 22), ())
         columns = {name: usd for (limit, name), usd in by_limit.items() if limit is Limit.COLUMN}
         assert columns == {"In Progress": 4.0}
         days = list_rows(db, spend.SpendRow, spend.spend, "day", run_id=RUN)
@@ -149,7 +149,7 @@ def test_sums_are_kept_by_what_is_shared_and_by_day(ledger: Engine) -> None:
         told(db, conversation.AssistantMetered(CardId("c2"), 0.5, 100))
         event_store.append(db, run.UsageMetered(RUN, 2.0, 1, 1, 1, 1.0), at=tomorrow)
         event_store.append(db, run.UsageMetered(RunId("r-unknown"), 9.0, 1, 1, 1, 1.0), at=tomorrow)
-        assert spend.spent_by_limit(db, BOARD, NOW.date(), (CARD,)) == {
+        assert spend.sum_by_limit(db, BOARD, NOW.date(), (CARD,)) == {
             (Limit.BOARD, ""): 3.5,
             (Limit.CARD, CARD): 3.0,
             (Limit.DAY, ""): 1.5,
@@ -157,7 +157,7 @@ def test_sums_are_kept_by_what_is_shared_and_by_day(ledger: Engine) -> None:
             (Limit.PERSON, "ann"): 1.0,
             (Limit.PERSON, ""): 0.5,
         }
-        later = spend.spent_by_limit(db, BOARD, tomorrow.date(), ())
+        later = spend.sum_by_limit(db, BOARD, tomorrow.date(), ())
         assert (later[Limit.DAY, ""], later[Limit.BOARD, ""]) == (2.0, 3.5)
         assert (Limit.CARD, CARD) not in later
 
@@ -175,10 +175,10 @@ def test_what_is_seen_beside_the_words_is_kept_for_each_run(ledger: Engine) -> N
             agent.ProviderFailed(RUN, "openai", 500, "x", 1),
             agent.ProviderFailed(RUN, "openai", 0, "", 2),
         )
-        it = observations.get(db, RUN)
-        assert it is not None
-        assert (it.todos, it.ticks) == (("a", "b", "c"), "110")
-        assert (len(it.reached), it.unreached) == (observations.MAX_HOSTS, ("evil",))
-        assert (it.denied, it.refused_calls, it.failures) == (1, 1, 2)
-        assert (it.failed_status, it.failed_in_a_row) == (0, 2)
+        observation = observations.get(db, RUN)
+        assert observation is not None
+        assert (observation.todos, observation.ticks) == (("a", "b", "c"), "110")
+        assert (len(observation.reached), observation.unreached) == (observations.MAX_HOSTS, ("evil",))
+        assert (observation.denied, observation.refused_calls, observation.failures) == (1, 1, 2)
+        assert (observation.failed_status, observation.failed_in_a_row) == (0, 2)
         assert observations.get(db, RunId("r9")) is None

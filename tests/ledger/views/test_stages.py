@@ -62,7 +62,7 @@ def test_what_a_stage_was_told_is_kept_once_for_each_entry(ledger: Engine) -> No
     told(ledger, StageBriefed(OTHER, "build", 1, "d3", "Another run's."))
     with event_store.reading(ledger) as db:
         said = briefings.of_stages(db, RUN)
-    assert [(one.entry, one.stage, one.text) for one in said] == [
+    assert [(event.entry, event.stage, event.text) for event in said] == [
         (1, "build", "Build it."),
         (2, "check", "Check it."),
     ]

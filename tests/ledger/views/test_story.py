@@ -44,15 +44,15 @@ def told(db: Connection, *events: Event) -> None:
 
 
 def card(db: Connection, card_id: str = CARD) -> CardRow:
-    found = cards.get(db, CardId(card_id))
-    assert found is not None
-    return found
+    found_card = cards.get(db, CardId(card_id))
+    assert found_card is not None
+    return found_card
 
 
 def a_run(db: Connection, run_id: str = RUN) -> RunRow:
-    found = runs.get(db, RunId(run_id))
-    assert found is not None
-    return found
+    found_run = runs.get(db, RunId(run_id))
+    assert found_run is not None
+    return found_run
 
 
 def test_a_card_follows_what_happens_to_it(ledger: Engine) -> None:
@@ -85,7 +85,7 @@ def test_the_board_is_listed_by_column_and_rank(ledger: Engine) -> None:
             board.ColumnRanked(BOARD, "Planning", (CardId("c5"), CardId("c3"), CardId("gone"), CardId("c4"))),
         )
         listed = lanes.of_column(db, [CardScope(BOARD)], "Planning")
-        assert [it.card_id for it in listed] == ["c5", "c3", "c4"]
+        assert [listed_card.card_id for listed_card in listed] == ["c5", "c3", "c4"]
         assert card_queries.counts(db, BOARD) == {"Planning": 3, "Done": 2}
 
 
@@ -131,13 +131,16 @@ def step(before: RunState, after: RunState) -> run.RunStepped:
 def test_a_pause_is_forgotten_when_the_run_goes_on_but_a_cancel_is_not(ledger: Engine) -> None:
     with event_store.writing(ledger) as db:
         for how, left in (("pause", ""), ("cancel", "cancel")):
-            name = RunId(f"r-{how}")
+            run_id = RunId(f"r-{how}")
             told(
-                db, run_queued(name), run.RunStopAsked(name, how, "ann", "why"), run.RunParked(name, "pause")
+                db,
+                run_queued(run_id),
+                run.RunStopAsked(run_id, how, "ann", "why"),
+                run.RunParked(run_id, "pause"),
             )
-            assert (a_run(db, name).stop_asked, a_run(db, name).parked_why) == (how, "pause")
-            told(db, run.RunRequeued(name, "resumed"))
-            it = a_run(db, name)
+            assert (a_run(db, run_id).stop_asked, a_run(db, run_id).parked_why) == (how, "pause")
+            told(db, run.RunRequeued(run_id, "resumed"))
+            it = a_run(db, run_id)
             assert (it.stop_asked, it.stop_by, it.parked_why) == (left, "ann" if left else "", "")
 
 
@@ -155,10 +158,10 @@ def test_the_queue_is_in_the_order_of_the_cards(ledger: Engine) -> None:
         told(
             db, *(card_seen(f"c{n}", n) for n in range(4)), *(run_queued(f"r{n}", f"c{n}") for n in range(4))
         )
-        assert [it.run_id for it in runs.list_queued(db)] == ["r0", "r1", "r2", "r3"]
+        assert [queued.run_id for queued in runs.list_queued(db)] == ["r0", "r1", "r2", "r3"]
         told(db, board.ColumnRanked(BOARD, "In Progress", tuple(CardId(f"c{n}") for n in (2, 0, 3, 1))))
         told(db, run.RunClaimed(RunId("r0"), 1, "w"))
-        assert [(it.run_id, it.rank) for it in runs.list_queued(db, BOARD)] == [
+        assert [(queued.run_id, queued.rank) for queued in runs.list_queued(db, BOARD)] == [
             ("r2", 0),
             ("r3", 2),
             ("r1", 3),
@@ -167,7 +170,7 @@ def test_the_queue_is_in_the_order_of_the_cards(ledger: Engine) -> None:
         assert runs.list_queued(db, BOARD, "Review") == ()
         assert runs.next_id(db) == "r5"
         told(db, run.RunRequeued(RunId("r0"), "reclaimed"))
-        assert [it.run_id for it in runs.list_queued(db, BOARD, "In Progress", 2)] == ["r2", "r0"]
+        assert [queued.run_id for queued in runs.list_queued(db, BOARD, "In Progress", 2)] == ["r2", "r0"]
         assert [it.run_id for it in runs.newest(db, 2)] == ["r3", "r2"]
 
 
@@ -175,9 +178,9 @@ def test_a_question_waits_until_it_is_answered_or_its_run_ends(ledger: Engine) -
     first, second = QuestionId("r1-q1"), QuestionId("r1-q2")
     with event_store.writing(ledger) as db:
         told(db, card_seen(), run_queued(), run.QuestionAsked(RUN, first, "agent", "Which?", ("a", "b")))
-        (asked,) = questions.open_of_run(db, RUN)
-        assert asked is not None
-        assert (asked.card_id, asked.choices, a_run(db).question_id) == (CARD, ("a", "b"), first)
+        (question,) = questions.open_of_run(db, RUN)
+        assert question is not None
+        assert (question.card_id, question.choices, a_run(db).question_id) == (CARD, ("a", "b"), first)
         told(
             db,
             run.QuestionAnswered(RUN, first, "ann", "a"),
@@ -215,7 +218,7 @@ def test_one_who_requests_changes_outweighs_who_approves_and_strangers_count_for
         for event, verdict in stories:
             told(db, event)
             assert card(db).verdict == verdict
-        assert [it.thread_id for it in threads.pending(db, CARD)] == ["t1", "t2", "t3"]
+        assert [thread.thread_id for thread in threads.pending(db, CARD)] == ["t1", "t2", "t3"]
         told(db, run.ThreadAnswered(RUN, "t2", "fixed"))
         assert threads.pending_count(db, CARD) == 2
         assert threads.get(db, "t0") is None
@@ -227,8 +230,8 @@ def test_a_pull_request_is_followed_from_opening_to_merge(ledger: Engine) -> Non
         told(db, pull.PullChanged(CARD, 6, "closed", False, "h0"))
         assert (card(db).pull_state, card(db).pull_draft, card(db).branch) == ("open", True, "cardinal/1")
         told(db, pull.PullChanged(CARD, 7, "merged", False, "h2"))
-        (found,) = cards.of_pull(db, "acme/app", 7)
-        assert (found.pull_state, found.pull_draft, found.pull_head) == ("merged", False, "h2")
+        (found_card,) = cards.of_pull(db, "acme/app", 7)
+        assert (found_card.pull_state, found_card.pull_draft, found_card.pull_head) == ("merged", False, "h2")
         assert cards.of_pull(db, "acme/other", 7) == ()
 
 
@@ -260,10 +263,10 @@ def test_the_last_good_policy_stays_in_force(ledger: Engine) -> None:
         assert policies.current(db, BOARD) == policies.PolicyRow(
             BOARD, "d1", "version: 1", "c1", ("bad key",), "c2", "d2"
         )
-        found = boards.get(db, BOARD)
-        assert found is not None
-        assert [column.name for column in found.columns] == ["Planning", "In Progress", "Done"]
-        assert boards.all_boards(db) == (found,)
+        found_board = boards.get(db, BOARD)
+        assert found_board is not None
+        assert [column.name for column in found_board.columns] == ["Planning", "In Progress", "Done"]
+        assert boards.all_boards(db) == (found_board,)
 
 
 def test_a_stop_is_on_until_it_is_lifted(ledger: Engine) -> None:
@@ -271,19 +274,19 @@ def test_a_stop_is_on_until_it_is_lifted(ledger: Engine) -> None:
         told(
             db, board.StopOrdered(BOARD, "column", "Done", "ann"), board.StopOrdered(BOARD, "board", "", "bo")
         )
-        assert [(it.scope, it.target, it.by) for it in stops.of_board(db, BOARD)] == [
+        assert [(stop.scope, stop.target, stop.by) for stop in stops.of_board(db, BOARD)] == [
             ("column", "Done", "ann"),
             ("board", "", "bo"),
         ]
         told(db, board.StopLifted(BOARD, "column", "Done", "ann"))
-        assert [it.scope for it in stops.of_board(db, BOARD)] == ["board"]
+        assert [stop.scope for stop in stops.of_board(db, BOARD)] == ["board"]
 
 
 def test_an_act_that_failed_for_good_is_forgotten_once_it_succeeds(ledger: Engine) -> None:
     key = EntryKey("sticky:r1")
     with event_store.writing(ledger) as db:
         told(db, publication.EntryGivenUp(CARD, key, "upsert_comment", "locked"))
-        assert [it.because for it in remotes.list_given_up(db, CARD)] == ["locked"]
+        assert [given_up.because for given_up in remotes.list_given_up(db, CARD)] == ["locked"]
         assert remotes.get(db, key) is None
         for digest in ("d1", "d2"):
             told(db, publication.EntryPublished(CARD, key, "upsert_comment", "99", digest))
@@ -305,7 +308,7 @@ def test_evidence_briefings_and_reports_stay_with_their_run(ledger: Engine) -> N
         newest = briefings.newest(db, RUN)
         assert newest is not None
         assert newest.text == "# two"
-        assert [(it.command, it.exit_code, it.tail) for it in checks.of_run(db, RUN)] == [
+        assert [(check.command, check.exit_code, check.tail) for check in checks.of_run(db, RUN)] == [
             ("pytest", 1, "1 failed")
         ]
         last = checks.gate_of(db, CARD)
@@ -330,8 +333,8 @@ def test_the_timeline_shows_more_the_deeper_one_looks(ledger: Engine, zoom: str,
         told(db, conversation.PersonSaid(CARD, 1, "issue", "ann", True, "hello"))
         lines = timeline.of_card(db, CARD, Zoom(zoom))
         assert len(lines) == count
-        assert [it.seq for it in lines] == sorted(it.seq for it in lines)
-        assert all(len(it.text) <= 500 and it.text.isprintable() for it in lines)
+        assert [line.seq for line in lines] == sorted(line.seq for line in lines)
+        assert all(len(line.text) <= 500 and line.text.isprintable() for line in lines)
         assert timeline.of_card(db, CARD, Zoom(zoom), 1, before=lines[-1].seq) == lines[-2:-1]
 
 
@@ -390,9 +393,9 @@ def test_the_newest_lines_are_those_of_all_runs_however_they_took_turns(ledger: 
     with event_store.writing(ledger) as db:
         told(db, card_seen())
         names = [RunId(f"r{number}") for number in range(1, 7)]
-        told(db, *(replace(run_queued(), run_id=name) for name in names))
+        told(db, *(replace(run_queued(), run_id=run_id) for run_id in names))
         turns = (3, 0, 5, 5, 1, 0, 4, 2, 2, 0, 5, 3)
-        told(db, *(run.Progressed(names[turn], f"line {place}") for place, turn in enumerate(turns)))
+        told(db, *(run.Progressed(names[turn], f"line {position}") for position, turn in enumerate(turns)))
         told(db, conversation.PersonSaid(CARD, 1, "issue", "bo", True, "so"))
     with event_store.reading(ledger) as db:
         everything = timeline.of_card(db, CARD)

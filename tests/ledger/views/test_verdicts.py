@@ -20,20 +20,20 @@ def reviewed(review_id: int, verdict: str, author: str = "bob", head: str = "abc
 
 
 def test_the_words_of_reviews_are_part_of_the_conversation(ledger: Engine) -> None:
-    asked = replace(reviewed(1, "changes_requested"), body="Use cents.")
+    event = replace(reviewed(1, "changes_requested"), body="Use cents.")
     theirs = replace(reviewed(2, "commented", "eve"), trusted=False, body="Obey.")
     with event_store.writing(ledger) as db:
-        told(db, card_seen(), asked, theirs, reviewed(3, "approved", "carol"))
+        told(db, card_seen(), event, theirs, reviewed(3, "approved", "carol"))
         told(db, pull.ReviewRequested(CARD, 7, "bob", "ann", True))
-        found = messages.newest(db, CARD, 9, messages.REVIEWS)
-        assert [(one.place, one.author, one.trusted, one.text) for one in found] == [
+        found_messages = messages.newest(db, CARD, 9, messages.REVIEWS)
+        assert [(one.place, one.author, one.trusted, one.text) for one in found_messages] == [
             ("changes_requested", "bob", True, "Use cents."),
             ("commented", "eve", False, "Obey."),
             ("review_requested", "ann", True, "bob"),
         ]
-        (held,) = messages.list_held_messages(db, CARD)
-        told(db, CommentReleased(CARD, held.comment_id, held.place, "ann"))
-        assert (messages.list_held_messages(db, CARD), held.text) == ((), "Obey.")
+        (message,) = messages.list_held_messages(db, CARD)
+        told(db, CommentReleased(CARD, message.comment_id, message.place, "ann"))
+        assert (messages.list_held_messages(db, CARD), message.text) == ((), "Obey.")
         assert [one.vouched_by for one in messages.list_held_messages(db, CARD, vouched=True)] == ["ann"]
         assert verdicts.change_requesters(db, CARD) == ("bob",)
         told(db, reviewed(4, "approved"), pull.ReviewDismissed(CARD, 1))

@@ -31,8 +31,8 @@ OUT = CardMoved(CARD, "Tasks", "Parking", by_cardinal=False)
 def test_entering_and_leaving_ask_what_the_policy_says() -> None:
     entered = only(asks(card("Tasks", CardState.DRAFT), IN, by=TASKS), RunTask)
     assert (entered.rule, entered.prompt, entered.model) == ("Tasks/on_entry/0", "Tag %{title}", "tiny")
-    left = only(asks(card("Parking", CardState.DRAFT), OUT, by=TASKS), RunTask)
-    assert (left.rule, left.prompt, left.model) == ("Tasks/on_exit/0", "Distil", "small")
+    run_task = only(asks(card("Parking", CardState.DRAFT), OUT, by=TASKS), RunTask)
+    assert (run_task.rule, run_task.prompt, run_task.model) == ("Tasks/on_exit/0", "Distil", "small")
 
 
 def test_two_entries_are_two_occasions_and_one_entry_is_one() -> None:
@@ -49,9 +49,9 @@ def test_a_draft_is_made_an_issue_because_the_answer_needs_a_place() -> None:
 
 
 def test_the_answer_is_posted() -> None:
-    said = only(asks(card("Tasks"), TaskAnswered(CARD, "Tasks/on_entry/0", "api"), by=TASKS), Say)
-    assert said.text == "api"
-    assert said.about.startswith("task:Tasks/on_entry/0:")
+    say = only(asks(card("Tasks"), TaskAnswered(CARD, "Tasks/on_entry/0", "api"), by=TASKS), Say)
+    assert say.text == "api"
+    assert say.about.startswith("task:Tasks/on_entry/0:")
 
 
 TRIAGE = scene.policy(

@@ -14,5 +14,5 @@ def test_a_draft_is_made_ready() -> None:
 
 
 def test_what_is_no_open_draft_is_left_alone() -> None:
-    for found in (pull(), pull("merged", draft=True), None):
-        assert "MarkReady" not in kinds(asks(card("QA", CardState.IN_REVIEW, pull=found), MOVED))
+    for card_pull in (pull(), pull("merged", draft=True), None):
+        assert "MarkReady" not in kinds(asks(card("QA", CardState.IN_REVIEW, pull=card_pull), MOVED))

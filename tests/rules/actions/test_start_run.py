@@ -94,8 +94,8 @@ def test_the_card_in_the_place_of_a_draft_shows_its_face_and_its_run_starts_once
 
 
 def test_a_card_that_is_first_seen_in_an_execution_column_starts_too() -> None:
-    seen = CardSeen(CARD, BOARD, "I_1", "acme/shop", 12, "t", "b", "alice", "In Progress", S.DRAFT)
-    assert kinds(asks(card(state=S.DRAFT), seen)) == ["QueueRun"]
+    event = CardSeen(CARD, BOARD, "I_1", "acme/shop", 12, "t", "b", "alice", "In Progress", S.DRAFT)
+    assert kinds(asks(card(state=S.DRAFT), event)) == ["QueueRun"]
 
 
 def test_the_policy_may_do_without_a_plan_and_without_a_start() -> None:

@@ -72,5 +72,5 @@ def test_a_new_card_can_be_given_to_all_that_any_column_lists_and_a_label_can_na
     column = BY_NAME.board.columns["Other"].model_copy(update={"agents": ("codex", "@prober", long)})
     board = BY_NAME.board.model_copy(update={"columns": {**BY_NAME.board.columns, "Other": column}})
     assert agent_names(board) == ("prober", "claude/opus", "scribe", "codex")
-    wanted = CardProposed(R1, 1, "Test it", "Nobody does", "why", agent="prober")
-    assert only(asks(card("Work", run=run()), wanted, by=BY_NAME), CreateCard).agent == "prober"
+    event = CardProposed(R1, 1, "Test it", "Nobody does", "why", agent="prober")
+    assert only(asks(card("Work", run=run()), event, by=BY_NAME), CreateCard).agent == "prober"

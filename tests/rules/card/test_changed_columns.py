@@ -13,7 +13,7 @@ def policy(columns: str) -> Policy:
 def test_only_columns_whose_rules_differ_are_named() -> None:
     other = NOW.replace("budget_usd: 2", "budget_usd: 3").replace("Done:", "Shipped:")
     changes = find_changed_columns(policy(NOW), policy(other), {"Work": 4, "Done": 2, None: 1})
-    assert [(it.column, it.cards, bool(it.before), bool(it.after)) for it in changes] == [
+    assert [(change.column, change.cards, bool(change.before), bool(change.after)) for change in changes] == [
         ("Work", 4, True, True),
         ("Shipped", 0, False, True),
         ("Done", 2, True, False),

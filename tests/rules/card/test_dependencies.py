@@ -39,8 +39,8 @@ QUEUED = run(RunState.QUEUED)
 
 
 def blocker(number: int, state: str = "open", title: str = "Tables") -> LinkRow:
-    place = ("acme/shop", number) if number else ("", -1)
-    return LinkRow(CARD, *place, title, state, done=False, public=not number)
+    issue_ref = ("acme/shop", number) if number else ("", -1)
+    return LinkRow(CARD, *issue_ref, title, state, done=False, public=not number)
 
 
 def private(state: str = "open") -> LinkRow:
@@ -128,11 +128,11 @@ def test_a_run_that_has_begun_goes_on(state: RunState) -> None:
 
 
 def test_a_run_that_is_queued_asks_at_once() -> None:
-    left = card(state=CardState.BLOCKED, run=QUEUED, blockers=(blocker(4, "not_planned"),))
+    snapshot = card(state=CardState.BLOCKED, run=QUEUED, blockers=(blocker(4, "not_planned"),))
     event = RunQueued(
         R1, CARD, 1, "first", "In Progress", "acme/shop", "b", "scripted", "ann", "", "{}", True
     )
-    assert "closed as not planned" in only(asks(left, event), Say).text
+    assert "closed as not planned" in only(asks(snapshot, event), Say).text
     assert why_waiting(POLICY, card(run=QUEUED)) is None
 
 
@@ -155,8 +155,8 @@ def test_a_sub_issue_that_failed_asks_at_its_parent_once() -> None:
     first = only(asks(waits, LINKED), QuestionAsked)
     assert (first.part, first.codes) == ("r7", ("without_part", "retry_part", "stop"))
     assert "#5 (Tables) failed: It gave up. Continue" in first.text
-    known = replace(waits, questions=(replace(OPEN, answered_at=NOW, answered_by="bob"),))
-    second = only(asks(known, LINKED), QuestionAsked)
+    snapshot = replace(waits, questions=(replace(OPEN, answered_at=NOW, answered_by="bob"),))
+    second = only(asks(snapshot, LINKED), QuestionAsked)
     again = replace(waits, questions=(replace(OPEN, answered_at=NOW, answered_by=BY_ITSELF),))
     assert only(asks(again, LINKED), QuestionAsked).part == "r7"  # it was closed meanwhile, and reopened
     assert (second.part, second.codes) == ("r8", ("without_part", "stop"))
@@ -176,18 +176,18 @@ def test_a_question_about_a_sub_issue_that_was_retried_meanwhile_is_settled() ->
     ("number", "code", "stops"), [("1", "without_part", 0), ("2", "retry_part", 0), ("3", "stop", 1)]
 )
 def test_an_answer_about_a_sub_issue_has_a_meaning(number: str, code: str, stops: int) -> None:
-    asked = card(state=CardState.NEEDS_INPUT, run=QUEUED, questions=(OPEN,), failed_parts=(FAILED,))
-    intents = asks(asked, given("answer", number))
+    snapshot = card(state=CardState.NEEDS_INPUT, run=QUEUED, questions=(OPEN,), failed_parts=(FAILED,))
+    intents = asks(snapshot, given("answer", number))
     assert only(intents, QuestionAnswered).code == code
     assert kinds(intents).count("RunStopAsked") == stops
 
 
 def test_who_may_not_retry_answers_nothing_about_a_sub_issue() -> None:
-    asked = card(state=CardState.NEEDS_INPUT, run=QUEUED, questions=(OPEN,), failed_parts=(FAILED,))
+    snapshot = card(state=CardState.NEEDS_INPUT, run=QUEUED, questions=(OPEN,), failed_parts=(FAILED,))
     board = POLICY.board.model_copy(update={"commands": {"retry": ("admin",)}})
     strict = POLICY.model_copy(update={"board": board})
-    assert "QuestionAnswered" not in kinds(asks(asked, given("answer", "2"), by=strict))
-    assert "QuestionAnswered" in kinds(asks(asked, given("answer", "2", role="admin"), by=strict))
+    assert "QuestionAnswered" not in kinds(asks(snapshot, given("answer", "2"), by=strict))
+    assert "QuestionAnswered" in kinds(asks(snapshot, given("answer", "2", role="admin"), by=strict))
 
 
 def test_a_sub_issue_is_retried_unless_somebody_was_faster_or_it_may_not_start() -> None:
@@ -196,5 +196,5 @@ def test_a_sub_issue_is_retried_unless_somebody_was_faster_or_it_may_not_start()
     queued = only(retry(lost).intents, QueueRun)
     assert (queued.kind, queued.by, queued.door) == ("retry", "bob", "parent")
     assert retry(card(run=ended(Ending.FAILED, run_id=RunId("r2")))).intents == ()
-    said = only(retry(replace(lost, closed="completed")).intents, Say)
-    assert (said.card_id, said.text[:36]) == ("PVTI_9", "#12 was not retried: the issue is cl")
+    say = only(retry(replace(lost, closed="completed")).intents, Say)
+    assert (say.card_id, say.text[:36]) == ("PVTI_9", "#12 was not retried: the issue is cl")

@@ -42,23 +42,28 @@ def test_it_asks_whatever_the_live_run_is_doing(state: RunState) -> None:
     assert only(intents, CardHeldBack).wanted == "Review"
     assert only(intents, MoveCard).column == "In Progress"
     assert only(intents, MoveCard).source == "Review"
-    asked = only(intents, QuestionAsked)
-    assert (asked.subject, asked.choices) == (Subject.LEAVING, (CANCEL.label, FINISH.label))
-    assert "`Review`" in asked.text
+    event = only(intents, QuestionAsked)
+    assert (event.subject, event.choices) == (Subject.LEAVING, (CANCEL.label, FINISH.label))
+    assert "`Review`" in event.text
 
 
 @pytest.mark.parametrize("state", [RunState.QUEUED, RunState.PARKED])
 @pytest.mark.parametrize("after", ["Review", "Tasks", None])
 @pytest.mark.parametrize("rule", ["ask", "cancel", "finish"])
 def test_a_run_that_never_began_is_simply_let_go(state: RunState, after: str | None, rule: str) -> None:
-    by = scene.policy(f"In Progress: {{archetype: execution, on_leave: {rule}}}\nTasks: {{archetype: inbox}}")
+    policy = scene.policy(
+        f"In Progress: {{archetype: execution, on_leave: {rule}}}\nTasks: {{archetype: inbox}}"
+    )
     moved = CardMoved(CARD, "In Progress", after, by_cardinal=False)
-    (end,) = asks(card(after, run=run(state, claimed_at=None)), moved, by=by)
+    (end,) = asks(card(after, run=run(state, claimed_at=None)), moved, by=policy)
     assert isinstance(end, RunEnded)
     assert (end.ending, end.reason) == (Ending.CANCELLED, "superseded")
     assert end.detail.endswith("before r1 began")
-    by = scene.policy("In Progress: {archetype: execution, on_exit: [{action: ai_task, prompt: Sum up}]}")
-    assert kinds(asks(card(after, run=run(state, claimed_at=None)), moved, by=by)) == ["RunTask", "RunEnded"]
+    policy = scene.policy("In Progress: {archetype: execution, on_exit: [{action: ai_task, prompt: Sum up}]}")
+    assert kinds(asks(card(after, run=run(state, claimed_at=None)), moved, by=policy)) == [
+        "RunTask",
+        "RunEnded",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -129,15 +134,15 @@ def test_back_in_its_column_it_waits_for_the_choice() -> None:
 
 
 def test_somebody_who_puts_it_back_has_chosen_to_stay() -> None:
-    mine = CardMoved(CARD, "Review", "In Progress", by_cardinal=False)
-    intents = asks(card(run=run(), questions=(LEAVING,), held_back="Review"), mine)
+    event = CardMoved(CARD, "Review", "In Progress", by_cardinal=False)
+    intents = asks(card(run=run(), questions=(LEAVING,), held_back="Review"), event)
     assert only(intents, CardHeldBack).wanted == ""
     assert only(intents, QuestionAnswered).question_id == LEAVING.question_id
 
 
 def test_a_card_that_is_dragged_back_while_its_run_lives_starts_no_second_one() -> None:
-    mine = CardMoved(CARD, "Review", "In Progress", by_cardinal=False)
-    assert "QueueRun" not in kinds(asks(card(run=run()), mine))
+    event = CardMoved(CARD, "Review", "In Progress", by_cardinal=False)
+    assert "QueueRun" not in kinds(asks(card(run=run()), event))
 
 
 @pytest.mark.parametrize("ending", Ending)
@@ -187,5 +192,5 @@ def test_the_choice_stays_open_behind_a_question_of_the_agent() -> None:
 
 
 def test_cardinals_own_move_is_no_leaving() -> None:
-    own = CardMoved(CARD, "In Progress", "Review", by_cardinal=True)
-    assert "QuestionAsked" not in kinds(asks(card("Review", run=run()), own))
+    event = CardMoved(CARD, "In Progress", "Review", by_cardinal=True)
+    assert "QuestionAsked" not in kinds(asks(card("Review", run=run()), event))

@@ -103,14 +103,14 @@ STEERED: list[tuple[Snapshot, Event]] = [
 
 @pytest.mark.parametrize(("snapshot", "event"), STEERED)
 def test_what_needs_the_right_is_said_and_not_done(snapshot: Snapshot, event: Event) -> None:
-    assert any(not one.only_shows for one in asks(snapshot, event)), "nothing to refuse"
+    assert any(not ask.only_shows for ask in asks(snapshot, event)), "nothing to refuse"
     found = asks(replace(snapshot, **moved_by(EVE)), event)
-    assert not any(not one.only_shows for one in found), kinds(found)
+    assert not any(not ask.only_shows for ask in found), kinds(found)
     if not snapshot.is_draft:
         assert "`eve`" in only(found, Say).text
         assert "has the role `triage` here, and that needs the role `write`" in only(found, Say).text
     unknown = asks(replace(snapshot, **moved_by(NOBODY)), event)
-    assert not any(not one.only_shows for one in unknown)
+    assert not any(not ask.only_shows for ask in unknown)
 
 
 def test_a_merge_that_waits_outlives_a_drag_without_the_right_and_all_that_follows() -> None:
@@ -131,10 +131,10 @@ def test_a_merge_that_waits_outlives_a_drag_without_the_right_and_all_that_follo
 
 
 def test_a_check_that_ends_merges_nothing_that_was_put_there_without_the_right() -> None:
-    seen = card("Done", CardState.BLOCKED, **REVIEWED, only_checks=True, mover=BOB)
+    snapshot = card("Done", CardState.BLOCKED, **REVIEWED, only_checks=True, mover=BOB)
     passed = RunEnded(RunId("r5"), Ending.SUCCEEDED, "", "", "")
-    assert only(asks(seen, passed), MergePull).head == "abc123"
-    assert "MergePull" not in kinds(asks(replace(seen, **moved_by(EVE)), passed))
+    assert only(asks(snapshot, passed), MergePull).head == "abc123"
+    assert "MergePull" not in kinds(asks(replace(snapshot, **moved_by(EVE)), passed))
 
 
 def test_a_run_that_ends_merges_nothing_that_was_put_there_without_the_right() -> None:
@@ -178,9 +178,9 @@ def test_a_card_that_went_out_of_sight_was_taken_off_by_nobody() -> None:
 
 def test_a_pull_request_that_opens_after_its_card_was_taken_off_without_the_right_stays() -> None:
     opened = PullOpened(CARD, "acme/shop", 5, "PR", "b", "abc123", True)
-    taken = card(run=ended(), pull=pull(), archived=True)
-    assert "ClosePull" in kinds(asks(taken, opened))
-    assert "ClosePull" not in kinds(asks(replace(taken, **moved_by(EVE)), opened))
+    snapshot = card(run=ended(), pull=pull(), archived=True)
+    assert "ClosePull" in kinds(asks(snapshot, opened))
+    assert "ClosePull" not in kinds(asks(replace(snapshot, **moved_by(EVE)), opened))
 
 
 def test_it_goes_on_once_it_is_known_that_somebody_who_may_moved_it() -> None:
@@ -188,10 +188,10 @@ def test_it_goes_on_once_it_is_known_that_somebody_who_may_moved_it() -> None:
     waits = card(state=CardState.DRAFT, mover=NOBODY)
     assert "GitHub did not say who moved the card" in only(asks(waits, moved), Say).text
     reason = only(asks(waits, moved), ChangeCardState).reason
-    known = card(state=CardState.BLOCKED, reason=reason, mover=Mover("bob", "write"))
-    found = MoverFound(CARD, "In Progress", "bob", "write")
-    assert "QueueRun" in kinds(asks(known, found))
-    assert asks(replace(known, because="it is not known who did it", reason=Reason.OTHER), found) == ()
+    snapshot = card(state=CardState.BLOCKED, reason=reason, mover=Mover("bob", "write"))
+    event = MoverFound(CARD, "In Progress", "bob", "write")
+    assert "QueueRun" in kinds(asks(snapshot, event))
+    assert asks(replace(snapshot, because="it is not known who did it", reason=Reason.OTHER), event) == ()
     out = card("Tasks", run=run(), reason=reason, mover=Mover("bob", "write"))
     assert "QuestionAsked" in kinds(asks(out, MoverFound(CARD, "Tasks", "bob", "write")))
 

@@ -20,13 +20,13 @@ EXPORTED = BranchExported(R1, "cardinal/12-add-login", "b" * 40, "a" * 40, 1, 2,
 
 
 def test_the_card_says_who_changes_which_of_its_files() -> None:
-    said = only(asks(card(run=run(), shared=(PULL, LIVE)), EXPORTED), Say)
-    assert said.text == (
+    say = only(asks(card(run=run(), shared=(PULL, LIVE)), EXPORTED), Say)
+    assert say.text == (
         "r1 works on files that others change: pull request #9 changes `shop/cart.py`, and r8 changes `a.py`,"
         " `b.py`, `c.py` and 2 more files. The one merged second has to be rebased: review them together,"
         " or pause one with `/cardinal pause`."
     )
-    assert said.about == "overlap:r1:#9,r8"  # the same comment, until somebody else changes them too
+    assert say.about == "overlap:r1:#9,r8"  # the same comment, until somebody else changes them too
 
 
 @pytest.mark.parametrize(
@@ -62,7 +62,7 @@ def test_no_cards_wait_in_a_circle(cards: list[tuple[bool, int]]) -> None:
         for n, (live, pull) in enumerate(cards)
     ]
     waits = {
-        it.run_id: {held.run_id for held in overlap.holding((o for o in known if o != it), it.pull)}
+        it.run_id: {shared.run_id for shared in overlap.holding((o for o in known if o != it), it.pull)}
         for it in known
         if not it.at_work
     }

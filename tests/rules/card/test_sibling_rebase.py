@@ -62,24 +62,24 @@ def test_nothing_else_is(seen: Snapshot, by: Policy) -> None:
 
 
 def test_many_merges_in_an_hour_end_at_the_limit() -> None:
-    held = after_merge(POLICY, delivered(checks=(CHECK,) * 6), NOW)
-    assert "QueueRun" not in kinds(held.intents)
-    assert "/cardinal check starts another" in held.because[0]
+    decision = after_merge(POLICY, delivered(checks=(CHECK,) * 6), NOW)
+    assert "QueueRun" not in kinds(decision.intents)
+    assert "/cardinal check starts another" in decision.because[0]
 
 
 def test_a_merge_during_the_rebase_is_taken_in_as_well() -> None:
-    seen = delivered(checks=(CHECK,), base_moved_at=CHECK.claimed_at, only_checks=True)
-    assert only(asks(seen, over()), QueueRun).rebases
-    assert "QueueRun" not in kinds(asks(seen, over("cancelled", Ending.CANCELLED)))
-    assert "QueueRun" not in kinds(asks(replace(seen, base_moved_at=CHECK.queued_at), over()))
+    snapshot = delivered(checks=(CHECK,), base_moved_at=CHECK.claimed_at, only_checks=True)
+    assert only(asks(snapshot, over()), QueueRun).rebases
+    assert "QueueRun" not in kinds(asks(snapshot, over("cancelled", Ending.CANCELLED)))
+    assert "QueueRun" not in kinds(asks(replace(snapshot, base_moved_at=CHECK.queued_at), over()))
 
 
 def test_a_conflict_is_said_and_nothing_is_merged_for_it() -> None:
-    seen = card(
+    snapshot = card(
         "Done", CardState.BLOCKED, run=ended(), pull=pull(), verdict="approved", approved_head="abc123"
     )
-    seen = replace(seen, checks=(CHECK,), only_checks=True)
-    assert only(asks(seen, over()), MergePull)
-    intents = asks(seen, over("conflict", Ending.FAILED))
+    snapshot = replace(snapshot, checks=(CHECK,), only_checks=True)
+    assert only(asks(snapshot, over()), MergePull)
+    intents = asks(snapshot, over("conflict", Ending.FAILED))
     assert "MergePull" not in kinds(intents)
     assert only(intents, Say).text == "cardinal/12 cannot be rebased on main: both change a.py."

@@ -156,7 +156,7 @@ def test_a_card_that_enters_asks_in_a_comment_and_is_blocked() -> None:
     intents = asks(snapshot, RepositoryResolved(CARD, "", "none", "", UNCLEAR.problem))
     assert only(intents, ChangeCardState).after is CardState.BLOCKED
     assert only(intents, Say).text.startswith("Which repository? nothing says it.")
-    assert not [one for one in intents if isinstance(one, QueueRun)]
+    assert not [intent for intent in intents if isinstance(intent, QueueRun)]
 
 
 RESOLVED = RepositoryResolved(CARD, "acme/api", "label", "area:api", "")

@@ -104,17 +104,17 @@ def test_a_merge_that_github_took_over_too_late_is_taken_back(how: str) -> None:
     assert "CancelMerge" not in kinds(asks(gone, awaited))
     for given_up in ({"given_up": True, "closed": "duplicate"}, {"archived": True}):
         assert only(asks(replace(gone, **given_up), awaited), CancelMerge).because == "the card was given up"
-    kept = replace(gone, archived=True, **moved_by(BOT))
-    assert "CancelMerge" not in kinds(asks(kept, awaited, by=NAMED))
+    snapshot = replace(gone, archived=True, **moved_by(BOT))
+    assert "CancelMerge" not in kinds(asks(snapshot, awaited, by=NAMED))
 
 
 def test_a_card_that_was_given_up_does_not_say_that_a_drag_merges_it() -> None:
     for column in ("Review", "In Progress"):
-        rest = derive(POLICY, card(column, **YES, given_up=True, closed="duplicate"))
-        assert rest is not None
+        derived = derive(POLICY, card(column, **YES, given_up=True, closed="duplicate"))
+        assert derived is not None
         if column == "Review":
-            assert rest.because.endswith("its issue was closed as duplicate. Reopen it")
-        assert rest.state is CardState.BLOCKED
+            assert derived.because.endswith("its issue was closed as duplicate. Reopen it")
+        assert derived.state is CardState.BLOCKED
 
 
 def test_a_pull_request_that_opens_after_its_card_came_to_done_says_how_to_merge_it() -> None:
@@ -144,10 +144,12 @@ def test_a_completed_issue_ends_a_run_that_never_began(trusted: bool, begun: boo
 @pytest.mark.parametrize("gate", [Gate.PASSED, Gate.UNSEEN])
 def test_whoever_retries_the_merge_stands_up_for_the_card(gate: Gate) -> None:
     """Else its check or its turn in the lane would end, and nothing be merged."""
-    left = card("Done", CardState.BLOCKED, **YES | {"pull": pull(gate=gate)}, closed="completed", mover=BOT)
-    told = asks(left, given("retry", role="write"), by=NAMED)
+    snapshot = card(
+        "Done", CardState.BLOCKED, **YES | {"pull": pull(gate=gate)}, closed="completed", mover=BOT
+    )
+    told = asks(snapshot, given("retry", role="write"), by=NAMED)
     assert ("MergePull" if gate is Gate.PASSED else "QueueRun") in kinds(told)
     assert only(told, MoverFound) == MoverFound(CARD, "Done", "bob", "write")
     assert "MoverFound" not in kinds(
-        asks(replace(left, **moved_by(BOB)), given("retry", role="write"), by=NAMED)
+        asks(replace(snapshot, **moved_by(BOB)), given("retry", role="write"), by=NAMED)
     )

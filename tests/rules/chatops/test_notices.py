@@ -99,11 +99,11 @@ def test_what_is_news_is_of_one_kind() -> None:
 
 
 def test_a_subscriber_gets_what_is_wanted_only() -> None:
-    mine = Subscriber(address="json://x", kinds=(NoticeKind.QUESTION,), boards=("acme/1",), mine=True)
-    assert mine.wants(NoticeKind.QUESTION, "Acme/1", "alice", "Alice")
-    assert not mine.wants(NoticeKind.QUESTION, "acme/1", "alice", "bob")
-    assert not mine.wants(NoticeKind.QUESTION, "acme/2", "alice", "alice")
-    assert not mine.wants(NoticeKind.SPEND, "acme/1", "alice", "alice")
+    subscriber = Subscriber(address="json://x", kinds=(NoticeKind.QUESTION,), boards=("acme/1",), mine=True)
+    assert subscriber.wants(NoticeKind.QUESTION, "Acme/1", "alice", "Alice")
+    assert not subscriber.wants(NoticeKind.QUESTION, "acme/1", "alice", "bob")
+    assert not subscriber.wants(NoticeKind.QUESTION, "acme/2", "alice", "alice")
+    assert not subscriber.wants(NoticeKind.SPEND, "acme/1", "alice", "alice")
 
 
 @pytest.mark.parametrize(("spent", "step"), [(4.9, []), (5, [50]), (8, [80]), (9.99, [80]), (12, [100])])

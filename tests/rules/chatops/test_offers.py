@@ -81,8 +81,8 @@ TABLE: list[tuple[Snapshot, str, list[str]]] = [
 ]
 
 
-def names(by: Policy, seen: Snapshot, role: str, login: str = "carol") -> list[str]:
-    return [it.name for it in list_permitted(by, seen, role=role, login=login) if not it.of_board]
+def names(by: Policy, snapshot: Snapshot, role: str, login: str = "carol") -> list[str]:
+    return [it.name for it in list_permitted(by, snapshot, role=role, login=login) if not it.of_board]
 
 
 @pytest.mark.parametrize(("seen", "role", "expected"), TABLE)
@@ -97,31 +97,31 @@ def test_whom_the_policy_names_is_offered_what_it_says() -> None:
     assert names(PICKY, waits, "write") == ["cancel:r1"]
     assert names(PICKY, waits, "read", "bob") == ["redirect:r1"]
     assert "approve:r1:1" in names(PICKY, waits, "admin")
-    asked = card(run=run(S.PARKED), questions=(replace(QUESTION, asker="stage", subject=Subject.STAGE),))
-    assert "answer:r1-q1" not in names(PICKY, asked, "maintain")  # a stage is approved
-    assert "answer:r1-q1" in names(PICKY, asked, "admin")
+    snapshot = card(run=run(S.PARKED), questions=(replace(QUESTION, asker="stage", subject=Subject.STAGE),))
+    assert "answer:r1-q1" not in names(PICKY, snapshot, "maintain")  # a stage is approved
+    assert "answer:r1-q1" in names(PICKY, snapshot, "admin")
 
 
 def test_the_board_is_stopped_or_let_go_on_by_whoever_may() -> None:
     def of_board(role: str, *stops: StopRow) -> list[CommandOffer]:
         offers = list_permitted(POLICY, card(stops=stops), role=role, login="carol")
-        return [it for it in offers if it.of_board]
+        return [offer for offer in offers if offer.of_board]
 
     stopped = a_stop("board", BOARD, "alice")
-    assert [it.name for it in of_board("admin")] == ["stop-all"]
+    assert [offer.name for offer in of_board("admin")] == ["stop-all"]
     (go_on,) = of_board("admin", stopped)
     assert of_form(go_on.name, go_on.choices[0][0]) == Parsed("resume", "board")
     assert of_board("maintain") == of_board("maintain", stopped) == []
 
 
-def choices(seen: Snapshot, role: str, by: Policy = POLICY) -> dict[str, str]:
-    offered = list_permitted(by, seen, role=role, login="carol")
-    more = others(by, seen, offered, role=role, login="carol")
+def choices(snapshot: Snapshot, role: str, by: Policy = POLICY) -> dict[str, str]:
+    offered = list_permitted(by, snapshot, role=role, login="carol")
+    more = others(by, snapshot, offered, role=role, login="carol")
     return dict(more.choices) if more else {}
 
 
 def test_every_other_command_is_there_for_whoever_may_give_it() -> None:
-    offered = {it.partition(":")[0] for it in names(POLICY, card(run=run()), "admin")}
+    offered = {name.partition(":")[0] for name in names(POLICY, card(run=run()), "admin")}
     more = choices(card(run=run()), "admin")
     assert offered | more.keys() == set(COMMANDS.names())
     assert "cancel" in offered - more.keys()  # one button is enough

@@ -181,11 +181,11 @@ def test_a_mistyped_command_is_told_what_would_be_right(body: str, said: str) ->
 
 @pytest.mark.parametrize("name", [name for name in COMMANDS.names()])
 def test_a_command_below_which_more_is_said_is_asked_about_unless_it_is_safe(name: str) -> None:
-    part = COMMANDS.load(name)
-    typed = f"/cardinal {name}{' x' if part.TAKES == 'text' else ''}"
+    command = COMMANDS.load(name)
+    typed = f"/cardinal {name}{' x' if command.TAKES == 'text' else ''}"
     assert isinstance(parse(f"{typed}\n\nThanks,\nBob"), Parsed)
     doubted = parse(f"{typed}\nNO WAIT")
-    if part.IS_SAFE or "text" in part.TAKES:
+    if command.IS_SAFE or "text" in command.TAKES:
         assert isinstance(doubted, Parsed)
     else:
         assert isinstance(doubted, Mistyped)

@@ -84,9 +84,9 @@ def test_in_review_the_verdict_is_the_state(snapshot: Snapshot, state: CardState
 
 
 def test_a_revision_that_is_done_waits_for_a_new_look_though_the_old_verdict_stands() -> None:
-    told = card("Review", S.WORK_COMPLETE, run=ended(), pull=pull(), verdict="changes_requested")
-    assert states(enters(replace(told, served=True))) == [S.IN_REVIEW]
-    assert states(enters(told)) == [S.CHANGES_REQUESTED]
+    snapshot = card("Review", S.WORK_COMPLETE, run=ended(), pull=pull(), verdict="changes_requested")
+    assert states(enters(replace(snapshot, served=True))) == [S.IN_REVIEW]
+    assert states(enters(snapshot)) == [S.CHANGES_REQUESTED]
 
 
 @pytest.mark.parametrize(

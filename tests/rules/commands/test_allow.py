@@ -56,10 +56,10 @@ def test_it_takes_the_role_maintain(role: str, *, may: bool) -> None:
 
 def test_a_maintainer_allows_changes_of_workflow_files_and_the_run_that_waits_goes_on() -> None:
     assert handled("allow", card(run=run()), "Workflows") == (CardToolAllowed(CARD, "workflows", "bob"),)
-    asked = a_question("r1-q1", "workflows", "Publish that too?", ("Publish these files too", "Stop"))
-    waiting = card(run=run(RunState.PARKED), questions=(asked,))
+    question = a_question("r1-q1", "workflows", "Publish that too?", ("Publish these files too", "Stop"))
+    waiting = card(run=run(RunState.PARKED), questions=(question,))
     answered = (
-        answer_to(asked, "Publish these files too", Code.PUBLISH),
+        answer_to(question, "Publish these files too", Code.PUBLISH),
         RunRequeued(R1, "answered"),
     )
     for_good = CardToolAllowed(CARD, "workflows", "bob")

@@ -135,7 +135,7 @@ def test_a_box_that_is_ticked_again_is_answered_again() -> None:
     ticks = [
         given("approve", source="box:approve:r1:1", said_at=at) for at in (NOW, NOW + timedelta(minutes=1))
     ]
-    first, again = (only(asks(card(run=None), one), Say).about for one in ticks)
+    first, again = (only(asks(card(run=None), event), Say).about for event in ticks)
     assert first != again
     assert only(asks(card(run=None), ticks[0]), Say).about == first
 

@@ -33,5 +33,5 @@ def test_what_changes_nothing_is_said(command: str, seen: Snapshot, words: str) 
 @pytest.mark.parametrize("archived", [False, True])
 def test_one_that_github_refuses_is_said(archived: bool) -> None:
     gone = EntryGivenUp(CARD, EntryKey("archive:c1:command:77"), "archive_card", "GitHub refuses it")
-    said = only(asks(card(run=ended(), archived=archived), gone), Say)
-    assert "card was not archived or brought back: GitHub refuses it" in said.text
+    say = only(asks(card(run=ended(), archived=archived), gone), Say)
+    assert "card was not archived or brought back: GitHub refuses it" in say.text

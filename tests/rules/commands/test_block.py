@@ -69,10 +69,10 @@ def test_a_long_reason_is_cut() -> None:
 @pytest.mark.parametrize("column", ["Tasks", "Planning", "In Progress", "Review"])
 @pytest.mark.parametrize("newest", [None, ended(Ending.FAILED), run(RunState.QUEUED)])
 def test_a_blocked_card_says_so_wherever_it_stands(column: str, newest: object) -> None:
-    held = card(column, run=newest, stops=HELD)
-    rest = derive(POLICY, held)
-    assert rest is not None
-    assert (rest.state, rest.because, rest.reason) == (CardState.BLOCKED, SAID, Reason.BLOCKED)
+    snapshot = card(column, run=newest, stops=HELD)
+    derived = derive(POLICY, snapshot)
+    assert derived is not None
+    assert (derived.state, derived.because, derived.reason) == (CardState.BLOCKED, SAID, Reason.BLOCKED)
     blocked = card(column, CardState.BLOCKED, run=newest, stops=HELD, because=SAID, reason=Reason.BLOCKED)
     assert why(POLICY, blocked) == SAID
 
@@ -87,13 +87,13 @@ def test_a_blocked_card_says_so_wherever_it_stands(column: str, newest: object) 
     ],
 )
 def test_what_is_at_work_asks_or_is_done_is_shown_as_it_is(seen: Snapshot) -> None:
-    rest = derive(POLICY, seen)
-    assert rest is None or rest.reason is not Reason.BLOCKED
+    derived = derive(POLICY, seen)
+    assert derived is None or derived.reason is not Reason.BLOCKED
 
 
 def test_the_card_is_shown_blocked_and_as_before_once_it_is_not() -> None:
-    held = card("Tasks", CardState.DRAFT, stops=HELD)
-    assert kinds(show_block(POLICY, held).intents) == ["ChangeCardState", "UpdateFace"]
+    snapshot = card("Tasks", CardState.DRAFT, stops=HELD)
+    assert kinds(show_block(POLICY, snapshot).intents) == ["ChangeCardState", "UpdateFace"]
     free = card("Tasks", CardState.BLOCKED, reason=Reason.BLOCKED, because=SAID)
     assert kinds(show_block(POLICY, free).intents) == ["ChangeCardState", "UpdateFace"]
     assert show_block(POLICY, card("Tasks", CardState.DRAFT)).intents == ()

@@ -67,7 +67,7 @@ def test_a_push_under_review_is_checked_unasked(
 ) -> None:
     snapshot = card(column, CardState.IN_REVIEW, run=ended(), pull=pull(gate=gate), checks=checks)
     intents = asks(snapshot, PUSHED)
-    assert [one.by for one in intents if isinstance(one, QueueRun)] == (["push"] if starts else [])
+    assert [intent.by for intent in intents if isinstance(intent, QueueRun)] == (["push"] if starts else [])
 
 
 def test_after_so_many_in_an_hour_none_starts_unasked() -> None:
@@ -86,8 +86,8 @@ def over(ending: Ending = Ending.SUCCEEDED, detail: str = "") -> RunEnded:
 
 
 def seen(column: str, gate: Gate, **changes: object) -> Snapshot:
-    found = card(column, CardState.IN_REVIEW, run=ended(), checks=OVER, only_checks=True)
-    return replace(found, pull=pull(gate=gate, draft=True), **changes)  # type: ignore[arg-type]
+    snapshot = card(column, CardState.IN_REVIEW, run=ended(), checks=OVER, only_checks=True)
+    return replace(snapshot, pull=pull(gate=gate, draft=True), **changes)  # type: ignore[arg-type]
 
 
 def test_only_its_end_matters_and_nothing_is_reported_of_it_as_of_an_attempt() -> None:
@@ -99,8 +99,8 @@ def test_only_its_end_matters_and_nothing_is_reported_of_it_as_of_an_attempt() -
 
 def test_what_passed_leaves_draft_and_in_the_last_column_is_merged() -> None:
     assert only(asks(seen("Review", Gate.PASSED), over()), MarkReady).about == R5
-    done = seen("Done", Gate.PASSED, verdict="approved", approved_head="abc123")
-    assert only(asks(done, over()), MergePull).head == "abc123"
+    snapshot = seen("Done", Gate.PASSED, verdict="approved", approved_head="abc123")
+    assert only(asks(snapshot, over()), MergePull).head == "abc123"
     unfinished = replace(seen("Review", Gate.PASSED), run=ended(Ending.FAILED))
     assert "MarkReady" not in kinds(asks(unfinished, over()))
 

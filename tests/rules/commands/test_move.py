@@ -34,10 +34,12 @@ def test_what_cannot_be_done_is_said(seen: Snapshot, argument: str, words: str) 
 
 def test_a_move_that_came_to_nothing_is_said_and_leaves_the_card_as_it_is() -> None:
     key = EntryKey("move:c1:command:20260101T000000")
-    for seen in (card(), card(run=run()), card(archived=True)):
-        text = only(asks(seen, EntryGivenUp(CARD, key, "move_card", "it left the board meanwhile")), Say).text
+    for snapshot in (card(), card(run=run()), card(archived=True)):
+        text = only(
+            asks(snapshot, EntryGivenUp(CARD, key, "move_card", "it left the board meanwhile")), Say
+        ).text
         assert text == "The card was not moved: it left the board meanwhile."
-        assert kinds(asks(seen, EntryGivenUp(CARD, key, "move_card", "no"))) == ["Say"]
+        assert kinds(asks(snapshot, EntryGivenUp(CARD, key, "move_card", "no"))) == ["Say"]
     of_rule = EntryGivenUp(CARD, EntryKey("move:c1:success:r1"), "move_card", "no such column")
     assert only(asks(card(), of_rule), ChangeCardState).after is CardState.BLOCKED
 

@@ -50,9 +50,9 @@ def test_a_comment_that_was_slipped_in_after_the_command_is_not_meant() -> None:
 
 
 def test_the_commands_of_others_do_not_wait_for_a_word() -> None:
-    asked = replace(EVE, comment_id=72, text="/cardinal status")
-    assert handled("ok", card(run=run(), held=(EVE, asked))) == handled("ok", ALONE)
-    assert "No comment" in told("ok", card(run=run(), held=(asked,)))
+    message = replace(EVE, comment_id=72, text="/cardinal status")
+    assert handled("ok", card(run=run(), held=(EVE, message))) == handled("ok", ALONE)
+    assert "No comment" in told("ok", card(run=run(), held=(message,)))
 
 
 def test_an_edited_comment_is_not_let_through() -> None:
@@ -101,15 +101,15 @@ def test_it_answers_the_question_of_the_run_in_the_name_of_who_said_ok() -> None
 
 
 def test_words_from_before_a_question_are_no_answer_to_it() -> None:
-    asked = replace(QUESTION, asker="budget", choices=("Go on", "Stop"), asked_at=NOW, subject="budget")
-    asked = replace(asked, codes=("go_on", "stop"))
+    question = replace(QUESTION, asker="budget", choices=("Go on", "Stop"), asked_at=NOW, subject="budget")
+    question = replace(question, codes=("go_on", "stop"))
     yes = replace(EVE, text="yes", at=NOW - timedelta(hours=1))
-    waiting = card(run=run(RunState.PARKED), questions=(asked,), held=(yes,))
+    waiting = card(run=run(RunState.PARKED), questions=(question,), held=(yes,))
     assert handled("ok", waiting, said_at=NOW)[1:] == (
         RunSteered(R1, "bob", "eve wrote, and bob lets it through:\nyes", 70),
     )
-    now = card(run=run(RunState.PARKED), questions=(asked,), held=(replace(yes, at=NOW),))
-    assert isinstance(handled("ok", now, said_at=NOW)[1], QuestionAnswered)
+    snapshot = card(run=run(RunState.PARKED), questions=(question,), held=(replace(yes, at=NOW),))
+    assert isinstance(handled("ok", snapshot, said_at=NOW)[1], QuestionAnswered)
 
 
 def test_in_planning_the_assistant_hears_it_and_without_a_listener_the_next_briefing_has_it() -> None:

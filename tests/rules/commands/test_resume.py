@@ -63,15 +63,15 @@ def test_a_form_lifts_the_stop_that_it_showed_and_no_later_one() -> None:
 
 def test_a_block_is_lifted_by_whom_the_policy_lets_unblock_it() -> None:
     policy = parse(f"{DEFAULT_TEXT}  commands: {{unblock: admin}}\n", home="acme/board")
-    held = card(stops=(a_stop("card", CARD, "al", 7, "no contract"),))
-    mark, answer = asks(held, given("resume"), by=policy)
+    snapshot = card(stops=(a_stop("card", CARD, "al", 7, "no contract"),))
+    mark, answer = asks(snapshot, given("resume"), by=policy)
     assert mark == React(CARD, "issue", 77, "eyes")
     assert isinstance(answer, Say)
     assert answer.text.startswith("The card is blocked by al (no contract): ")
     assert "needs the role `admin`" in answer.text
-    assert kinds(asks(held, given("resume", role="admin"), by=policy)) == ["React", "StopLifted"]
-    offered = {role: list_permitted(policy, held, role=role, login="bob") for role in ("write", "admin")}
-    assert {role: any(it.command == "unblock" for it in its) for role, its in offered.items()} == {
+    assert kinds(asks(snapshot, given("resume", role="admin"), by=policy)) == ["React", "StopLifted"]
+    offered = {role: list_permitted(policy, snapshot, role=role, login="bob") for role in ("write", "admin")}
+    assert {role: any(offer.command == "unblock" for offer in its) for role, its in offered.items()} == {
         "write": False,
         "admin": True,
     }

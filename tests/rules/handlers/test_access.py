@@ -20,10 +20,10 @@ GONE = {
 
 @pytest.mark.parametrize("name", GONE)
 def test_a_run_at_work_is_paused_and_its_card_blocked(name: str) -> None:
-    decided = spread(POLICY, GONE[name])
-    stop = only(decided.intents, RunStopAsked)
+    decision = spread(POLICY, GONE[name])
+    stop = only(decision.intents, RunStopAsked)
     assert (stop.run_id, stop.how, stop.why) == (R1, "pause", WHY)
-    assert states(decided.intents) == [CardState.BLOCKED]
+    assert states(decision.intents) == [CardState.BLOCKED]
 
 
 def paused(**changes: Any) -> Snapshot:

@@ -41,9 +41,9 @@ def test_the_buttons_fit_how_the_card_stands(
     column: str | None, newest: RunRow | None, names: list[str]
 ) -> None:
     asked = (QUESTION,) if newest and newest.state is S.PARKED and not newest.stop_asked else ()
-    found = of_check(POLICY, card(column, run=newest, questions=asked, pull=pull()))
-    assert [one.identifier for one in found] == names
-    assert all(one.identifier == "explain" or of_button(one.identifier) for one in found)
+    buttons = of_check(POLICY, card(column, run=newest, questions=asked, pull=pull()))
+    assert [button.identifier for button in buttons] == names
+    assert all(button.identifier == "explain" or of_button(button.identifier) for button in buttons)
 
 
 @pytest.mark.parametrize(
@@ -78,12 +78,12 @@ def test_no_button_is_more_than_github_takes(
     name: str, row: tuple[str | None, RunRow | None, list[str]]
 ) -> None:
     newest = replace(row[1], run_id=RunId(name), plan_revision=10**9) if row[1] else None
-    found = of_check(POLICY, card(row[0], run=newest, pull=pull()))
-    assert 1 <= len(found) <= 3
-    for one in found:
-        assert 0 < len(one.label) <= 20
-        assert 0 < len(one.identifier) <= 20
-        assert 0 < len(one.description) <= 40
+    buttons = of_check(POLICY, card(row[0], run=newest, pull=pull()))
+    assert 1 <= len(buttons) <= 3
+    for button in buttons:
+        assert 0 < len(button.label) <= 20
+        assert 0 < len(button.identifier) <= 20
+        assert 0 < len(button.description) <= 40
 
 
 @pytest.mark.parametrize(
@@ -125,9 +125,9 @@ def test_a_press_about_an_older_run_does_nothing_and_says_so() -> None:
 
 
 def test_an_older_plan_is_not_approved_by_its_button() -> None:
-    seen = card(run=run(S.AWAITING_APPROVAL, plan_revision=2), pull=pull())
-    assert "older plan" in only(asks(seen, pressed("approve", "approve:r1:1")), Say).text
-    assert only(asks(seen, pressed("approve", "approve:r1:2")), PlanApproved).by == "bob"
+    snapshot = card(run=run(S.AWAITING_APPROVAL, plan_revision=2), pull=pull())
+    assert "older plan" in only(asks(snapshot, pressed("approve", "approve:r1:1")), Say).text
+    assert only(asks(snapshot, pressed("approve", "approve:r1:2")), PlanApproved).by == "bob"
 
 
 def test_a_refused_press_is_told_on_the_pull_request_once_an_hour() -> None:
@@ -142,15 +142,15 @@ def test_a_refused_press_is_told_on_the_pull_request_once_an_hour() -> None:
 
 
 def test_too_many_presses_are_told_and_mark_no_comment() -> None:
-    seen = card(run=ended(), pull=pull(), paced=1_000)
-    assert kinds(asks(seen, pressed("retry", "retry:r1"))) == ["Say"]
+    snapshot = card(run=ended(), pull=pull(), paced=1_000)
+    assert kinds(asks(snapshot, pressed("retry", "retry:r1"))) == ["Say"]
 
 
 def test_the_check_is_written_when_its_verdict_or_its_buttons_may_change() -> None:
-    seen = card(run=run(), pull=pull(), state=CardState.WORKING)
+    snapshot = card(run=run(), pull=pull(), state=CardState.WORKING)
     progress = RunStepped(R1, S.CLAIMED, S.PREPARING)
-    assert "WriteCheck" not in kinds(asks(seen, progress))
-    assert "WriteCheck" in kinds(asks(seen, RunStepped(R1, S.PLANNING, S.AWAITING_APPROVAL)))
-    assert "WriteCheck" in kinds(asks(seen, PullChanged(CARD, 5, "open", False, "abc123")))
+    assert "WriteCheck" not in kinds(asks(snapshot, progress))
+    assert "WriteCheck" in kinds(asks(snapshot, RunStepped(R1, S.PLANNING, S.AWAITING_APPROVAL)))
+    assert "WriteCheck" in kinds(asks(snapshot, PullChanged(CARD, 5, "open", False, "abc123")))
     assert "WriteCheck" not in kinds(asks(card(run=run()), PullChanged(CARD, 5, "open", False, "abc123")))
     assert check_buttons.check(card(pull=pull("closed"))).intents == ()

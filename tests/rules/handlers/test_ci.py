@@ -38,8 +38,8 @@ def test_a_red_check_starts_a_repair_without_a_plan() -> None:
 
 
 def test_a_red_check_of_unfinished_work_starts_no_repair() -> None:
-    seen = replace(DONE, run=ended(Ending.CANCELLED), pull=pull(draft=True, unfinished=True))
-    assert asks(seen, red()) == ()
+    snapshot = replace(DONE, run=ended(Ending.CANCELLED), pull=pull(draft=True, unfinished=True))
+    assert asks(snapshot, red()) == ()
 
 
 def test_what_is_red_on_the_base_as_well_is_reported_and_not_repaired() -> None:
@@ -66,9 +66,9 @@ def test_where_no_repair_starts_it_says_why_once_for_the_commit(
 ) -> None:
     intents = asks(snapshot, red(), by=policy)
     assert "QueueRun" not in kinds(intents)
-    told = only(intents, Say)
-    assert (told.about, told.place) == ("ci:abc123", "pull")
-    assert said in told.text
+    say = only(intents, Say)
+    assert (say.about, say.place) == ("ci:abc123", "pull")
+    assert said in say.text
 
 
 def test_one_repair_less_than_the_limit_is_still_made() -> None:

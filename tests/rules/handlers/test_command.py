@@ -68,8 +68,8 @@ def test_the_board_is_stopped_by_a_form() -> None:
 
 
 def test_a_long_text_is_cut_in_the_report() -> None:
-    (told,) = (it for it in asks(card(run=run()), sent("redirect:r1", "x" * 8000)) if isinstance(it, Say))
-    assert len(told.text) < 2200
+    (say,) = (ask for ask in asks(card(run=run()), sent("redirect:r1", "x" * 8000)) if isinstance(ask, Say))
+    assert len(say.text) < 2200
 
 
 def test_too_many_forms_are_told_and_do_nothing() -> None:

@@ -136,7 +136,7 @@ def test_a_refused_command_is_answered_with_its_reason() -> None:
 
 def test_whoever_has_no_write_access_is_answered_in_words_once_an_hour() -> None:
     refused = [CommandRefused(CARD, "approve", "eve", "read", "needs `write`", "issue", n) for n in (77, 78)]
-    first, again = (asks(PARKED, one) for one in refused)
+    first, again = (asks(PARKED, event) for event in refused)
     assert [only(found, React).comment_id for found in (first, again)] == [77, 78]
     assert only(first, Say) == only(again, Say)
     asked = [asks(PARKED, given("status", by="eve", role="read", comment_id=n)) for n in (79, 80)]
@@ -146,8 +146,8 @@ def test_whoever_has_no_write_access_is_answered_in_words_once_an_hour() -> None
 
 
 def test_a_comment_from_before_the_question_is_not_its_answer() -> None:
-    asked = replace(QUESTION, asked_at=NOW)
-    parked = card(run=run(RunState.PARKED), questions=(asked,))
+    question = replace(QUESTION, asked_at=NOW)
+    parked = card(run=run(RunState.PARKED), questions=(question,))
     assert kinds(asks(parked, said("nice!", said_at=NOW - timedelta(seconds=6)))) == ["RunSteered"]
     assert kinds(asks(parked, said("8080", said_at=NOW - timedelta(seconds=4))))[0] == "QuestionAnswered"
     late = given("answer", "8080", said_at=NOW - timedelta(seconds=6))
@@ -187,18 +187,18 @@ def test_a_stage_begins_only_with_the_word_of_whom_the_policy_trusts_to_approve(
     strict = strict.model_copy(
         update={"board": strict.board.model_copy(update={"commands": {"approve": ("maintain",)}})}
     )
-    asked = replace(QUESTION, asker="stage", choices=("Begin verify", "Stop here"))
-    parked = card(run=run(RunState.PARKED), questions=(asked,))
+    question = replace(QUESTION, asker="stage", choices=("Begin verify", "Stop here"))
+    parked = card(run=run(RunState.PARKED), questions=(question,))
     assert "QuestionAnswered" not in kinds(asks(parked, event, by=strict))
     assert only(asks(parked, event), QuestionAnswered).text == "Begin verify"
 
 
 @pytest.mark.parametrize("subject", sorted(CHOSEN_ONLY - {Subject.LEAVING}))
 def test_words_decide_nothing_about_a_limit_and_wait_for_the_agent(subject: Subject) -> None:
-    asked = replace(
+    question = replace(
         QUESTION, asker="limit", subject=subject, choices=("Go on", "Stop"), codes=(Code.GO_ON, Code.STOP)
     )
-    parked = card(run=run(RunState.PARKED), questions=(asked,))
+    parked = card(run=run(RunState.PARKED), questions=(question,))
     plain = asks(parked, said("go on, but mind the tests"))
     assert kinds(plain) == ["Say", "RunSteered"]
     assert "needs a choice (1: Go on, 2: Stop)" in only(plain, Say).text
@@ -261,12 +261,12 @@ def test_other_words_after_an_answer_steer_as_ever(event: Event) -> None:
 
 
 def test_a_quick_answer_to_the_next_question_is_no_late_one_to_the_last() -> None:
-    asked = replace(QUESTION, question_id=QuestionId("r1-q2"), asked_at=NOW + timedelta(seconds=1))
+    question = replace(QUESTION, question_id=QuestionId("r1-q2"), asked_at=NOW + timedelta(seconds=1))
     parked = card(
         run=run(RunState.PARKED),
         questions=(
             FIRST,
-            asked,
+            question,
         ),
     )
     assert "QuestionAnswered" in kinds(asks(parked, said("8081", said_at=AT)))

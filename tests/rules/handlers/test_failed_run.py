@@ -20,8 +20,8 @@ def failed(reason: str = "gave_up", ending: Ending = Ending.FAILED) -> RunEnded:
 
 
 def test_the_other_agent_takes_the_next_attempt_for_whoever_asked_for_the_first() -> None:
-    seen = card(run=ended(Ending.FAILED, by="ann"), attempts=1)
-    queued = only(asks(seen, failed(), by=RETRIES), QueueRun)
+    snapshot = card(run=ended(Ending.FAILED, by="ann"), attempts=1)
+    queued = only(asks(snapshot, failed(), by=RETRIES), QueueRun)
     assert (queued.other_agent, queued.kind, queued.by, queued.door) == (
         "codex/small",
         "retry",
@@ -49,8 +49,8 @@ def test_the_other_agent_takes_the_next_attempt_for_whoever_asked_for_the_first(
     ],
 )
 def test_no_other_agent_tries(event: RunEnded, changes: dict[str, Any], run_changes: dict[str, Any]) -> None:
-    seen = card(run=ended(event.ending, **run_changes), **changes)
-    assert "QueueRun" not in kinds(asks(seen, event, by=RETRIES))
+    snapshot = card(run=ended(event.ending, **run_changes), **changes)
+    assert "QueueRun" not in kinds(asks(snapshot, event, by=RETRIES))
 
 
 @pytest.mark.parametrize(

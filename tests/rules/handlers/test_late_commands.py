@@ -146,7 +146,7 @@ def test_the_second_is_told_who_was_first_and_changes_nothing(
     acts = set(kinds(found)) - {"Say", "React", "WriteRunComment", "WriteCheck", "RunSteered"}
     assert acts == set()
     assert "first" not in "".join(
-        one.text for one in asks(snapshot, replace(late, by="alice")) if isinstance(one, Say)
+        ask.text for ask in asks(snapshot, replace(late, by="alice")) if isinstance(ask, Say)
     )
 
 

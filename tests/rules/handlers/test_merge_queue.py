@@ -46,8 +46,8 @@ def test_a_group_of_another_pull_request_asks_for_nothing(seen: Snapshot) -> Non
 def test_a_card_that_left_the_queue_does_not_say_that_it_waits(
     reason: str, known: Reason, awaits: str, says: str
 ) -> None:
-    seen = card("Done", CardState.BLOCKED, run=ended(), pull=pull(awaits=awaits), reason=known)
-    asked = asks(seen, GroupGone(CARD, 5, "d" * 40, reason))
+    snapshot = card("Done", CardState.BLOCKED, run=ended(), pull=pull(awaits=awaits), reason=known)
+    asked = asks(snapshot, GroupGone(CARD, 5, "d" * 40, reason))
     assert [says in one.because for one in asked if isinstance(one, CardExplained)] == (
         [True] if says else []
     )
@@ -55,8 +55,8 @@ def test_a_card_that_left_the_queue_does_not_say_that_it_waits(
 
 def test_a_merge_that_waits_is_taken_back_when_the_checks_fail_on_its_commit() -> None:
     waits = pull(awaits="auto", awaited_head="abc123", gate=Gate.FAILED)
-    seen = card("Done", CardState.BLOCKED, run=ended(), pull=waits, verdict="approved", only_checks=True)
+    snapshot = card("Done", CardState.BLOCKED, run=ended(), pull=waits, verdict="approved", only_checks=True)
     failed = RunEnded(RunId("r5"), Ending.FAILED, "validation", "", "validating")
-    assert only(asks(seen, failed), CancelMerge).because == "the checks failed on its commit"
-    passed = replace(seen, pull=replace(waits, gate=Gate.PASSED))
+    assert only(asks(snapshot, failed), CancelMerge).because == "the checks failed on its commit"
+    passed = replace(snapshot, pull=replace(waits, gate=Gate.PASSED))
     assert "CancelMerge" not in kinds(asks(passed, RunEnded(RunId("r5"), Ending.SUCCEEDED, "", "", "")))

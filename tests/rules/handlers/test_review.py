@@ -144,8 +144,8 @@ def test_an_issue_closed_by_somebody_who_may_not_destroys_nothing(by: str) -> No
     idle = card("Review", S.IN_REVIEW, run=ended(), pull=pull(), closed="not_planned")
     assert states(asks(idle, event)) == [S.BLOCKED]
     assert "ClosePull" not in kinds(asks(idle, event))
-    done = card("Done", S.DONE, run=ended(), pull=pull("merged"), closed="not_planned")
-    assert states(asks(done, event)) == []
+    snapshot = card("Done", S.DONE, run=ended(), pull=pull("merged"), closed="not_planned")
+    assert states(asks(snapshot, event)) == []
 
 
 @pytest.mark.parametrize("state", ["closed", "merged"])
@@ -199,15 +199,15 @@ def test_a_card_of_another_owner_is_shown_and_nobody_is_obeyed_there(event: Even
     intents = asks(foreign, event)
     assert kinds(intents) == ["ChangeCardState", "UpdateFace"]
     assert "outside acme" in only(intents, ChangeCardState).because
-    mine = card("Planning", S.DISCUSSING, repository="ACME/shop", board_owner="acme")
-    assert "UpdateFace" not in kinds(asks(mine, event))
+    snapshot = card("Planning", S.DISCUSSING, repository="ACME/shop", board_owner="acme")
+    assert "UpdateFace" not in kinds(asks(snapshot, event))
 
 
 def test_a_completed_issue_gives_nothing_up() -> None:
     intents = asks(card(run=run(), pull=pull(), closed="completed"), IssueClosed(CARD, "completed", "carol"))
     assert intents == ()
-    done = card("Done", S.APPROVED, run=ended(), pull=pull("merged"), closed="completed")
-    assert states(asks(done, IssueClosed(CARD, "completed", "carol"))) == [S.DONE]
+    snapshot = card("Done", S.APPROVED, run=ended(), pull=pull("merged"), closed="completed")
+    assert states(asks(snapshot, IssueClosed(CARD, "completed", "carol"))) == [S.DONE]
 
 
 def test_a_reopened_issue_shows_the_card_again_and_starts_nothing() -> None:
@@ -325,9 +325,9 @@ def test_a_kill_switch_parks_live_runs_and_its_end_lets_only_those_go_on() -> No
 
 def test_the_words_of_a_strangers_review_are_held_and_that_is_said_while_a_run_lives() -> None:
     words = ReviewSubmitted(CARD, 3, "eve", False, "commented", "Use cents.", ())
-    told = only(asks(card(run=run(), pull=pull()), words), Say)
-    assert "does not read comments by `eve`" in told.text
-    assert "/cardinal ok" in told.text
-    assert told.place == "pull"
+    say = only(asks(card(run=run(), pull=pull()), words), Say)
+    assert "does not read comments by `eve`" in say.text
+    assert "/cardinal ok" in say.text
+    assert say.place == "pull"
     assert "Say" not in kinds(asks(card(run=run(), pull=pull()), replace(words, body="")))
     assert "Say" not in kinds(asks(card("Review", run=ended(), pull=pull()), words))

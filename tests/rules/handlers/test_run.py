@@ -276,25 +276,25 @@ def test_a_relation_of_another_kind_or_repository_is_only_said(target: str, rela
 
 def test_what_an_agent_may_not_make_or_link_is_said_once() -> None:
     said = {only(asks(card(run=run()), PipelineLimited(R1, "cards", 5)), Say) for _ in range(2)}
-    assert {it.about for it in said} == {"pipeline:r1:cards"}
+    assert {say.about for say in said} == {"pipeline:r1:cards"}
     assert "it may make 5 cards" in said.pop().text
     keys = (EntryKey(f"link:r1:blocks:acme/shop#{number}") for number in (7, 8))
     refused = [only(asks(card(), EntryGivenUp(CARD, key, "link_card", "a circle")), Say) for key in keys]
-    assert {it.about for it in refused} == {"unlinked:r1"}
+    assert {say.about for say in refused} == {"unlinked:r1"}
     assert refused[0].text == "r1 wanted a dependency with acme/shop#7, and it was not made: a circle."
 
 
 @pytest.mark.parametrize("code", ["create", "deny", "words"])
 def test_a_card_in_another_repository_is_made_by_somebodys_yes_alone(code: str) -> None:
-    wanted = CardProposed(R1, 2, "Test it", "Nobody does", "why", "acme/site", "blocks", "r1-q1")
-    assert asks(card(run=run()), wanted) == ()
+    event = CardProposed(R1, 2, "Test it", "Nobody does", "why", "acme/site", "blocks", "r1-q1")
+    assert asks(card(run=run()), event) == ()
     answer = runs.QuestionAnswered(R1, QuestionId("r1-q1"), "bob", "said", code, "supervisor", "elsewhere")
-    decided = asks(card(run=run(), proposed=wanted), answer)
-    made = [intent for intent in decided if isinstance(intent, CreateCard)]
+    decided = asks(card(run=run(), proposed=event), answer)
+    create_cards = [intent for intent in decided if isinstance(intent, CreateCard)]
     expected = CreateCard(
         CARD, R1, 2, "Test it", "Nobody does", "why", repository="acme/site", relation="blocks", by="bob"
     )
-    assert made == ([expected] if code == "create" else [])
+    assert create_cards == ([expected] if code == "create" else [])
 
 
 @pytest.mark.parametrize("event", [
@@ -323,18 +323,18 @@ def seen_in(column: str) -> CardSeen:
 
 
 def test_an_agents_own_card_starts_no_run_until_a_person_drags_it() -> None:
-    there = card(state=S.DRAFT, body=MARKED)
-    assert "QueueRun" not in kinds(asks(there, seen_in("In Progress")))
+    snapshot = card(state=S.DRAFT, body=MARKED)
+    assert "QueueRun" not in kinds(asks(snapshot, seen_in("In Progress")))
     put = CardMoved(CARD, None, "In Progress", by_cardinal=False)
-    assert "QueueRun" not in kinds(asks(there, put))
-    assert "QueueRun" in kinds(asks(there, CardMoved(CARD, "Tasks", "In Progress", by_cardinal=False)))
+    assert "QueueRun" not in kinds(asks(snapshot, put))
+    assert "QueueRun" in kinds(asks(snapshot, CardMoved(CARD, "Tasks", "In Progress", by_cardinal=False)))
     assert "QueueRun" in kinds(asks(card(state=S.DRAFT, body="A person's"), put))
 
 
 def test_a_new_card_goes_on_only_where_the_policy_in_force_allows() -> None:
     rules = "archetype: execution, pipelines: {columns: [Planning], start: true, skills: [fuzzing]}"
     allows = scene.policy(f"In Progress: {{{rules}}}\nPlanning: {{archetype: planning}}")
-    for by, column, start, place, skills in (
+    for policy, column, start, place, skills in (
         (allows, "planning", False, "Planning", ("fuzzing",)),
         (allows, "", True, "In Progress", ("fuzzing",)),
         (allows, "Done", False, "", ("fuzzing",)),
@@ -342,5 +342,5 @@ def test_a_new_card_goes_on_only_where_the_policy_in_force_allows() -> None:
         (scene.POLICY, "", True, "", ()),
     ):
         event = CardProposed(R1, 1, "t", "b", "r", column=column, start=start, skills=("fuzzing", "admin"))
-        made = only(asks(card(run=run()), event, by=by), CreateCard)
-        assert (made.column, made.skills) == (place, skills)
+        create_card = only(asks(card(run=run()), event, by=policy), CreateCard)
+        assert (create_card.column, create_card.skills) == (place, skills)

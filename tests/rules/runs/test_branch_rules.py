@@ -63,7 +63,7 @@ def test_a_rule_of_cardinals_branch_says_what_it_refuses(
     given: BranchRule, refuses: bool | None, said: str
 ) -> None:
     findings = of_push((given,), PUSHES)
-    assert [each.refuses for each in findings] == ([] if refuses is None else [refuses])
+    assert [objection.refuses for objection in findings] == ([] if refuses is None else [refuses])
     assert not findings or said in findings[0].text
 
 
@@ -72,7 +72,7 @@ def test_a_rule_of_the_base_says_what_it_refuses(
     given: BranchRule, method: str, refuses: bool | None, said: str
 ) -> None:
     findings = of_merge((given,), "main", method, SQUASH, signed=False)
-    assert [each.refuses for each in findings] == ([] if refuses is None else [refuses])
+    assert [objection.refuses for objection in findings] == ([] if refuses is None else [refuses])
     assert not findings or said in findings[0].text
 
 

@@ -88,7 +88,7 @@ def test_the_address_is_opened_first_unless_a_step_opens_one() -> None:
     assert steps('Address: http://127.0.0.1:3000/cart?x=1\nSteps:\n- click "Buy"')[0].first == "/cart?x=1"
     assert steps('Address: http://localhost:3000/a\nSteps:\n- click "Buy"')[0].first == "/a"
     assert steps('Steps:\n- click "Buy"')[0] == ReproductionStep(Verb.OPEN, "open /", "/")
-    assert [one.first for one in steps("Address: /cart\nSteps:\n- open /done")] == ["/done"]
+    assert [step.first for step in steps("Address: /cart\nSteps:\n- open /done")] == ["/done"]
 
 
 @pytest.mark.parametrize("address", ELSEWHERE)
@@ -109,9 +109,9 @@ def test_a_list_of_which_a_line_begins_with_a_verb_is_steps_also_where_nobody_as
     lines: tuple[str, ...],
 ) -> None:
     text = "Steps:\n" + "".join(f"- {line}\n" for line in lines)
-    found = read(text, APP, requested=False)
-    assert found is not None
-    assert found == read(text, APP)
+    reproduction_script = read(text, APP, requested=False)
+    assert reproduction_script is not None
+    assert reproduction_script == read(text, APP)
 
 
 @pytest.mark.parametrize("line", ["Go to the cart", "Opening it, I expect nothing", "checkout: wait!", ""])

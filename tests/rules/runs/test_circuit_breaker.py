@@ -78,10 +78,10 @@ def test_a_run_that_ends_before_it_could_tell_leaves_the_try_to_the_next(ending:
 )
 def test_a_run_that_comes_through_lets_the_board_go_on(event: runs.RunEvent) -> None:
     state = RunState.WORKING if isinstance(event, runs.RunStepped) else RunState.ENDED
-    seen: Snapshot = card(run=run(state, ending=None if state is RunState.WORKING else Ending.SUCCEEDED))
-    lifted = only(asks(replace(seen, halt=HALT), event), HaltLifted)
+    snapshot: Snapshot = card(run=run(state, ending=None if state is RunState.WORKING else Ending.SUCCEEDED))
+    lifted = only(asks(replace(snapshot, halt=HALT), event), HaltLifted)
     assert (lifted.board_id, lifted.by) == (BOARD, "Cardinal")
-    somebody_else = replace(seen, halt=replace(HALT, probe="r9"))
+    somebody_else = replace(snapshot, halt=replace(HALT, probe="r9"))
     assert "HaltLifted" not in kinds(asks(somebody_else, event))
 
 

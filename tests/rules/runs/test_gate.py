@@ -35,9 +35,11 @@ NOT = [
 def test_nothing_is_merged_that_the_gate_did_not_let_through(
     stands: dict[str, Any], said: str, requires: str
 ) -> None:
-    by = scene.policy(f"Done: {{archetype: terminal, on_entry: [{{action: merge, requires: {requires}}}]}}")
-    found = card("Done", CardState.APPROVED, run=ended(), pull=pull(**stands), checks=OFTEN, **YES)
-    intents = asks(found, DONE, by=by)
+    policy = scene.policy(
+        f"Done: {{archetype: terminal, on_entry: [{{action: merge, requires: {requires}}}]}}"
+    )
+    snapshot = card("Done", CardState.APPROVED, run=ended(), pull=pull(**stands), checks=OFTEN, **YES)
+    intents = asks(snapshot, DONE, by=policy)
     assert "MergePull" not in kinds(intents)
     assert states(intents) == [CardState.BLOCKED]
     assert said in only(intents, Say).text
@@ -89,12 +91,12 @@ def test_it_stays_a_draft_until_the_gate_has_let_its_very_commit_through(
 @pytest.mark.parametrize("reason", ["", "validation"])
 def test_what_was_pushed_during_a_check_is_checked_next_whatever_came_of_that(reason: str) -> None:
     done = (a_check(),)
-    seen = card("Review", CardState.IN_REVIEW, run=ended(), pull=pull(gate=Gate.UNSEEN), checks=done)
+    snapshot = card("Review", CardState.IN_REVIEW, run=ended(), pull=pull(gate=Gate.UNSEEN), checks=done)
     ending = Ending.FAILED if reason else Ending.SUCCEEDED
     over = RunEnded(RunId("r5"), ending, reason, "", "validating")
-    assert only(asks(replace(seen, only_checks=True), over), QueueRun).kind == "check"
+    assert only(asks(replace(snapshot, only_checks=True), over), QueueRun).kind == "check"
     broken = RunEnded(RunId("r5"), Ending.FAILED, "repository", "gone", "")
-    assert "QueueRun" not in kinds(asks(replace(seen, only_checks=True), broken))
+    assert "QueueRun" not in kinds(asks(replace(snapshot, only_checks=True), broken))
 
 
 def test_a_kill_switch_cancels_a_run_that_only_checks() -> None:
@@ -120,14 +122,14 @@ def test_a_card_says_drag_me_on_only_where_done_would_merge_it(
     stands: dict[str, Any], state: CardState | None, said: str, column: str, stale: str
 ) -> None:
     run = replace(ended(), mode="investigate") if "draft" in stands else ended()
-    found = card(column, CardState.WORK_COMPLETE, run=run, pull=pull(**stands), checks=OFTEN, **YES)
-    rest = derive(scene.POLICY, found)
-    assert rest is not None
-    assert rest.state == (state or stale)
-    assert said in rest.because
-    assert said in why(scene.POLICY, found)
-    seldom = derive(scene.POLICY, replace(found, checks=()))
+    snapshot = card(column, CardState.WORK_COMPLETE, run=run, pull=pull(**stands), checks=OFTEN, **YES)
+    derived = derive(scene.POLICY, snapshot)
+    assert derived is not None
+    assert derived.state == (state or stale)
+    assert said in derived.because
+    assert said in why(scene.POLICY, snapshot)
+    seldom = derive(scene.POLICY, replace(snapshot, checks=()))
     assert seldom is not None
     assert ("checked first" in seldom.because) == (stands == {"gate": Gate.UNSEEN})
-    merged = "MergePull" in kinds(asks(replace(found, column="Done", state=CardState.APPROVED), DONE))
-    assert merged == (rest.because.endswith("drag the card to Done to merge it"))
+    merged = "MergePull" in kinds(asks(replace(snapshot, column="Done", state=CardState.APPROVED), DONE))
+    assert merged == (derived.because.endswith("drag the card to Done to merge it"))

@@ -19,22 +19,22 @@ LOAD = Load(
 
 def test_each_limit_says_how_much_of_it_is_in_use() -> None:
     listed = limits_in_use(POLICY, LOAD)
-    figures = {(it.meaning, it.place): (it.used, it.allowed) for it in listed if not it.dollars}
+    figures = {(use.meaning, use.place): (use.used, use.allowed) for use in listed if not use.dollars}
     assert figures == {
         ("Runs at the same time on the board.", ""): (6, 6),
         (CHECKS, ""): (1, 2),
         ("Runs at the same time in this column.", "In Progress"): (3, 3),
         ("Runs at the same time in one repository.", "acme/shop"): (2, 2),
     }
-    (day,) = (it for it in listed if it.dollars)
+    (day,) = (use for use in listed if use.dollars)
     assert (day.used, day.reserved, day.allowed, day.is_reached) == (22.5, 2.5, 50, False)
-    assert {it.place for it in listed if it.is_reached} == {"", "In Progress", "acme/shop"}
+    assert {use.place for use in listed if use.is_reached} == {"", "In Progress", "acme/shop"}
 
 
 def test_limits_that_the_policy_sets_are_there_with_everyone_who_uses_them() -> None:
     limits = POLICY.limits.model_copy(update={"usd_per_person": 4.0, "usd_total": 100.0, "usd_per_card": 9.0})
     board = POLICY.board.model_copy(update={"limits": limits})
     listed = limits_in_use(POLICY.model_copy(update={"board": board}), LOAD)
-    people = {it.place: (it.used, it.is_reached) for it in listed if "one person" in it.meaning}
+    people = {use.place: (use.used, use.is_reached) for use in listed if "one person" in use.meaning}
     assert people == {"ann": (2.5, False), "bob": (4.0, True)}
-    assert [it.used for it in listed if "in total, ever" in it.meaning] == [2.5]
+    assert [use.used for use in listed if "in total, ever" in use.meaning] == [2.5]

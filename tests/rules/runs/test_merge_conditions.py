@@ -27,9 +27,9 @@ def test_all_conditions_are_met_exactly_where_nothing_stands_in_the_way_of_a_mer
         snapshot = card("Done", CardState.APPROVED, run=run, pull=pull(gate=gate, **unfinished), **known)
         assert snapshot.open_pull is not None
         conditions = list_merge_conditions(POLICY, snapshot, snapshot.open_pull)
-        met = all(it.is_met for it in conditions)
+        met = all(merge_condition.is_met for merge_condition in conditions)
         assert met == (not unmergeable(snapshot, snapshot.open_pull, "approved")), conditions
-        assert all(it.text[0].isupper() for it in conditions)
+        assert all(merge_condition.text[0].isupper() for merge_condition in conditions)
         seen.add(met)
     assert seen == {True, False}
 

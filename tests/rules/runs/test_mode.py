@@ -71,8 +71,8 @@ def test_a_label_says_it_before_the_column_and_two_that_disagree_read_only(
     ],
 )
 def test_a_retry_repeats_what_somebody_had_asked_for(snapshot: Snapshot, wanted: tuple[str, str]) -> None:
-    found = again(FIXES, snapshot)
-    assert (found.mode, found.rule) == wanted
+    chosen = again(FIXES, snapshot)
+    assert (chosen.mode, chosen.rule) == wanted
 
 
 @pytest.mark.parametrize("mode", ["fix", "investigate"])
@@ -150,7 +150,7 @@ def test_the_end_of_an_investigation_writes_findings_and_touches_no_pull_request
     by = policy("In Progress: {archetype: execution, on_success: {move: Done}}\nDone: {archetype: terminal}")
     intents = asks(card(run=LOOKED, pull=pull(draft=True)), DONE, by=by)
     assert only(intents, WriteFindings).run_id == R1
-    assert not [one for one in intents if isinstance(one, MarkReady | MoveCard)]
+    assert not [intent for intent in intents if isinstance(intent, MarkReady | MoveCard)]
     assert {"PostReport", "UpdatePull"}.isdisjoint(kinds(intents))
     assert {"PostReport", "MoveCard"} <= set(kinds(asks(card(run=ended()), DONE, by=by)))
 

@@ -31,27 +31,29 @@ def test_the_card_higher_in_its_column_starts_first_then_the_older() -> None:
 
 
 def test_what_was_given_to_another_owner_waits_until_it_is_back() -> None:
-    away, here = waits(1, repository="beta/shop"), waits(2, repository="Acme/shop")
-    found = choose_runs(POLICY, (away, here), IDLE, (), capacities=(HostCapacity("", 10),), owner="acme")
-    assert found.starts == ("r2",)
+    away, waiting = waits(1, repository="beta/shop"), waits(2, repository="Acme/shop")
+    run_selection = choose_runs(
+        POLICY, (away, waiting), IDLE, (), capacities=(HostCapacity("", 10),), owner="acme"
+    )
+    assert run_selection.starts == ("r2",)
     said = "beta/shop is outside acme: name another repository, or transfer it back"
-    assert found.reasons == {"r1": said}
+    assert run_selection.reasons == {"r1": said}
 
 
 def test_a_column_runs_no_more_than_its_limit() -> None:
     load = replace(IDLE, total=1, by_column={"In Progress": 1})
-    found = chosen(*(waits(n) for n in range(1, 7)), load=load)
-    assert found.starts == ("r1", "r2")
-    assert found.reasons[RunId("r3")] == "In Progress is full with 3 runs"
-    assert found.reasons[RunId("r5")] == "In Progress is full with 3 runs"
-    assert not found.need_person
+    run_selection = chosen(*(waits(n) for n in range(1, 7)), load=load)
+    assert run_selection.starts == ("r1", "r2")
+    assert run_selection.reasons[RunId("r3")] == "In Progress is full with 3 runs"
+    assert run_selection.reasons[RunId("r5")] == "In Progress is full with 3 runs"
+    assert not run_selection.need_person
 
 
 def test_a_repository_runs_no_more_than_its_limit_and_others_pass_by() -> None:
     shop = [waits(n, rank=n, repository="acme/shop") for n in (1, 2)]
-    found = chosen(*shop, waits(3, rank=3), load=replace(IDLE, by_repository={"acme/shop": 1}))
-    assert found.starts == ("r1", "r3")
-    assert found.reasons == {"r2": "acme/shop is full with 2 runs"}
+    run_selection = chosen(*shop, waits(3, rank=3), load=replace(IDLE, by_repository={"acme/shop": 1}))
+    assert run_selection.starts == ("r1", "r3")
+    assert run_selection.reasons == {"r2": "acme/shop is full with 2 runs"}
 
 
 @pytest.mark.parametrize(
@@ -69,8 +71,8 @@ def test_a_repository_runs_no_more_than_its_limit_and_others_pass_by() -> None:
     ],
 )
 def test_each_limit_holds_and_says_so(load: Load, slots: int, said: str) -> None:
-    found = chosen(waits(1), load=load, slots=slots)
-    assert found == RunSelection((), {RunId("r1"): said})
+    run_selection = chosen(waits(1), load=load, slots=slots)
+    assert run_selection == RunSelection((), {RunId("r1"): said})
 
 
 @pytest.mark.parametrize(
@@ -88,9 +90,9 @@ def test_each_limit_holds_and_says_so(load: Load, slots: int, said: str) -> None
     ],
 )
 def test_a_stop_holds_what_it_covers(stop: StopRow, said: str) -> None:
-    found = chosen(waits(1), stops=(stop,))
-    assert said in found.reasons[RunId("r1")]
-    assert found.need_person == {"r1"}
+    run_selection = chosen(waits(1), stops=(stop,))
+    assert said in run_selection.reasons[RunId("r1")]
+    assert run_selection.need_person == {"r1"}
 
 
 def test_a_stop_holds_nothing_else() -> None:
@@ -104,10 +106,10 @@ def test_a_run_of_a_column_that_is_none_any_more_waits_and_says_so() -> None:
 
 @pytest.mark.parametrize("stands", [None, "Tasks", "Doing"])
 def test_a_run_whose_card_stands_where_no_agent_works_waits(stands: str | None) -> None:
-    found = chosen(replace(waits(1), stands=stands))
-    assert found.starts == ()
+    run_selection = chosen(replace(waits(1), stands=stands))
+    assert run_selection.starts == ()
     said = f"its card is in `{stands}`" if stands else "its card is not in a column"
-    assert said in found.reasons[RunId("r1")]
+    assert said in run_selection.reasons[RunId("r1")]
 
 
 def test_a_run_whose_card_was_dragged_away_waits_for_the_answer() -> None:
@@ -116,9 +118,9 @@ def test_a_run_whose_card_was_dragged_away_waits_for_the_answer() -> None:
 
 def test_ten_thousand_waiting_runs_are_ordered_and_none_is_forgotten() -> None:
     waiting = [waits(n, rank=-n) for n in range(10_000)]
-    found = chosen(*waiting)
-    assert found.starts == ("r9999", "r9998", "r9997")
-    assert len(found.reasons) == 9_997
+    run_selection = chosen(*waiting)
+    assert run_selection.starts == ("r9999", "r9998", "r9997")
+    assert len(run_selection.reasons) == 9_997
 
 
 def checks(number: int, **differs: str) -> Waiting:
@@ -135,9 +137,9 @@ def test_a_check_needs_no_column_no_dollars_and_no_agents_place() -> None:
 
 
 def test_no_more_checks_run_at_once_than_a_few() -> None:
-    found = chosen(*(checks(n) for n in range(1, 4)), load=replace(IDLE, checks=1))
-    assert found.starts == ("r1",)
-    assert found.reasons[RunId("r3")] == "2 checks run already"
+    run_selection = chosen(*(checks(n) for n in range(1, 4)), load=replace(IDLE, checks=1))
+    assert run_selection.starts == ("r1",)
+    assert run_selection.reasons[RunId("r3")] == "2 checks run already"
     assert chosen(checks(1), slots=0).reasons == {"r1": "no worker is free"}
 
 
@@ -163,6 +165,8 @@ def test_boards_share_the_workers_by_their_weights(
 
 
 def test_a_board_that_has_its_share_says_so() -> None:
-    choice = choose_runs(POLICY, (waits(1), waits(2)), IDLE, (), capacities=(HostCapacity("", 10),), most=1)
-    assert choice.starts == ("r1",)
-    assert choice.reasons == {"r2": "the free workers go to other boards first"}
+    selection = choose_runs(
+        POLICY, (waits(1), waits(2)), IDLE, (), capacities=(HostCapacity("", 10),), most=1
+    )
+    assert selection.starts == ("r1",)
+    assert selection.reasons == {"r2": "the free workers go to other boards first"}

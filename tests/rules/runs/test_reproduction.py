@@ -47,8 +47,10 @@ def test_a_profile_says_what_the_policy_does_not() -> None:
     found = choose_reproduction(rules("profile: node_app"), [STEPS], requested=True)
     assert found is not None
     assert (found.settings.start, found.settings.address) == ("npm run dev", "http://127.0.0.1:3000/")
-    own = rules('profile: node_app\n  reproduction: {start: "npm start", address: "http://127.0.0.1:9/"}')
-    found = choose_reproduction(own, [STEPS], requested=False)
+    repository_rules = rules(
+        'profile: node_app\n  reproduction: {start: "npm start", address: "http://127.0.0.1:9/"}'
+    )
+    found = choose_reproduction(repository_rules, [STEPS], requested=False)
     assert found is not None
     assert (found.settings.start, found.settings.address) == ("npm start", "http://127.0.0.1:9/")
 

@@ -26,12 +26,12 @@ def offer(name: str, *triggers: str, source: str = REPOSITORY, **more: object) -
     return replace(Offer(name, source, "1", "d" * 64, 100, triggers), **more)  # type: ignore[arg-type]
 
 
-def loaded(occasion: SkillContext, *offers: Offer, rules: Skills = RULES) -> list[tuple[str, str]]:
-    return [(one.offer.name, one.why) for one in choose_skills(rules, occasion, offers) if one.loaded]
+def loaded(context: SkillContext, *offers: Offer, rules: Skills = RULES) -> list[tuple[str, str]]:
+    return [(skill.offer.name, skill.why) for skill in choose_skills(rules, context, offers) if skill.loaded]
 
 
-def skipped(occasion: SkillContext, *offers: Offer, rules: Skills = RULES) -> dict[str, str]:
-    return {one.offer.name: one.why for one in choose_skills(rules, occasion, offers) if not one.loaded}
+def skipped(context: SkillContext, *offers: Offer, rules: Skills = RULES) -> dict[str, str]:
+    return {one.offer.name: one.why for one in choose_skills(rules, context, offers) if not one.loaded}
 
 
 STYLE, MIGRATE, CACHE = (
@@ -87,7 +87,7 @@ def test_what_nothing_asks_for_is_skipped_and_that_is_said() -> None:
 def test_it_is_known_whether_something_asked_for_a_skill() -> None:
     stranger = replace(CARD, trusted=False, line=("cache",))
     choices = choose_skills(Skills(default=("style",)), stranger, (STYLE, offer("other"), CACHE))
-    assert {one.offer.name: one.requested for one in choices} == {
+    assert {skill.offer.name: skill.requested for skill in choices} == {
         "style": True,
         "cache": True,
         "other": False,
@@ -120,7 +120,7 @@ def test_the_trigger_words_of_a_private_skill_are_not_said() -> None:
 def test_of_two_with_one_name_the_repositorys_counts() -> None:
     private = offer("style", source=OPERATOR)
     choices = choose_skills(RULES, CARD, (private, STYLE))
-    assert [(one.offer.source, one.loaded, one.why) for one in choices] == [
+    assert [(skill.offer.source, skill.loaded, skill.why) for skill in choices] == [
         (REPOSITORY, True, "by default"),
         (OPERATOR, False, "the repository has one of the same name"),
     ]
@@ -134,20 +134,20 @@ def test_what_cannot_be_used_is_skipped_with_the_reason() -> None:
 
 def test_only_so_many_are_loaded() -> None:
     names = tuple(f"s{number:02}" for number in range(MAX_LOADED + 2))
-    rules = Skills(default=names)
+    skills = Skills(default=names)
     offers = [offer(name) for name in names]
-    assert [name for name, _ in loaded(CARD, *offers, rules=rules)] == list(names[:MAX_LOADED])
-    assert skipped(CARD, *offers, rules=rules) == dict.fromkeys(
+    assert [name for name, _ in loaded(CARD, *offers, rules=skills)] == list(names[:MAX_LOADED])
+    assert skipped(CARD, *offers, rules=skills) == dict.fromkeys(
         names[MAX_LOADED:], "by default, but 8 skills are the most"
     )
 
 
 def test_what_does_not_fit_any_more_is_skipped_and_a_smaller_one_still_fits() -> None:
-    rules = Skills(default=("a", "b", "c"))
+    skills = Skills(default=("a", "b", "c"))
     half = ALL_BYTES // 2 + 1
     offers = (offer("a", size_bytes=half), offer("b", size_bytes=half), offer("c", size_bytes=10))
-    assert [name for name, _ in loaded(CARD, *offers, rules=rules)] == ["a", "c"]
-    assert skipped(CARD, *offers, rules=rules) == {
+    assert [name for name, _ in loaded(CARD, *offers, rules=skills)] == ["a", "c"]
+    assert skipped(CARD, *offers, rules=skills) == {
         "b": f"by default, but all skills together have at most {ALL_BYTES} bytes"
     }
 

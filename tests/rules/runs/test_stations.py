@@ -39,31 +39,31 @@ def test_a_run_goes_back_to_the_host_with_its_files_while_that_takes_runs() -> N
 
 
 def test_a_run_whose_host_is_busy_waits_for_it_and_lets_others_pass() -> None:
-    found = chosen(of("c"), of("c", 2), waits(3), capacities=(B, C))
-    assert found.starts == ("r1", "r3")
+    run_selection = chosen(of("c"), of("c", 2), waits(3), capacities=(B, C))
+    assert run_selection.starts == ("r1", "r3")
     said = "no worker is free on host c, which has its files"
-    assert found.reasons == {"r2": said}
+    assert run_selection.reasons == {"r2": said}
 
 
 def test_a_run_without_files_starts_anywhere_and_takes_one_worker() -> None:
-    found = chosen(*(waits(n) for n in range(1, 6)), capacities=(B, C))
-    assert found.starts == ("r1", "r2", "r3")
-    assert found.hosts == {}
-    assert sum(one.free for one in found.free) == 0
-    assert found.reasons[RunId("r4")] == "no worker is free"
+    run_selection = chosen(*(waits(n) for n in range(1, 6)), capacities=(B, C))
+    assert run_selection.starts == ("r1", "r2", "r3")
+    assert run_selection.hosts == {}
+    assert sum(capacity.free for capacity in run_selection.free) == 0
+    assert run_selection.reasons[RunId("r4")] == "no worker is free"
 
 
 def test_the_labels_of_a_column_are_demanded_all_of_them() -> None:
-    found = chosen(waits(1), capacities=(B, C), policy=demanding("gpu", "eu"))
-    assert found.hosts == {"r1": "c"}
-    found = chosen(of("b"), capacities=(B, C), policy=demanding("gpu"))
-    assert found.hosts == {"r1": "c"}, "the host with its files has not the label"
+    run_selection = chosen(waits(1), capacities=(B, C), policy=demanding("gpu", "eu"))
+    assert run_selection.hosts == {"r1": "c"}
+    run_selection = chosen(of("b"), capacities=(B, C), policy=demanding("gpu"))
+    assert run_selection.hosts == {"r1": "c"}, "the host with its files has not the label"
 
 
 def test_labels_that_no_host_has_are_named_with_what_to_do() -> None:
-    found = chosen(waits(1), capacities=(B, C), policy=demanding("gpu", "us"))
-    assert found.starts == ()
-    assert found.reasons == {
+    run_selection = chosen(waits(1), capacities=(B, C), policy=demanding("gpu", "us"))
+    assert run_selection.starts == ()
+    assert run_selection.reasons == {
         "r1": "no host that takes runs has the labels gpu, us: start one with"
         " `CARDINAL_LABELS=gpu,us`, or change `runs_on` of the column"
     }
@@ -71,12 +71,12 @@ def test_labels_that_no_host_has_are_named_with_what_to_do() -> None:
 
 def test_of_several_that_fit_the_host_that_asks_is_first() -> None:
     d = HostCapacity("d", 5, ("gpu",))
-    found = choose_runs(demanding("gpu"), (waits(1),), IDLE, (), capacities=(B, C, d), host="c")
-    assert found.hosts == {"r1": "c"}
-    found = choose_runs(demanding("gpu"), (waits(1),), IDLE, (), capacities=(B, C, d), host="b")
-    assert found.hosts == {"r1": "d"}
+    run_selection = choose_runs(demanding("gpu"), (waits(1),), IDLE, (), capacities=(B, C, d), host="c")
+    assert run_selection.hosts == {"r1": "c"}
+    run_selection = choose_runs(demanding("gpu"), (waits(1),), IDLE, (), capacities=(B, C, d), host="b")
+    assert run_selection.hosts == {"r1": "d"}
 
 
 def test_one_host_is_bound_to_nothing() -> None:
-    found = chosen(of("b"), of("elsewhere", 2), capacities=(B,))
-    assert (found.starts, found.hosts) == (("r1", "r2"), {})
+    run_selection = chosen(of("b"), of("elsewhere", 2), capacities=(B,))
+    assert (run_selection.starts, run_selection.hosts) == (("r1", "r2"), {})

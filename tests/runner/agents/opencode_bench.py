@@ -99,7 +99,7 @@ def end_of(heard: list[AgentEvent]) -> str:
     return end
 
 
-def permit(one: Bridge, event: AgentEvent) -> None:
+def permit(bridge: Bridge, event: AgentEvent) -> None:
     """React by permitting what is asked for."""
     if isinstance(event, PermissionAsked):
-        one.child.write(one.dialogue.permit(event.ask_id, allowed=True, why="") or b"")
+        bridge.child.write(bridge.dialogue.permit(event.ask_id, allowed=True, why="") or b"")

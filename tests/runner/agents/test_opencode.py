@@ -45,8 +45,8 @@ def dialogue(
     )
 
 
-def opening(one: OpenCodeDialogue) -> dict[str, Any]:
-    said: dict[str, Any] = json.loads(one.command.opening)
+def opening(open_code_dialogue: OpenCodeDialogue) -> dict[str, Any]:
+    said: dict[str, Any] = json.loads(open_code_dialogue.command.opening)
     return said
 
 
@@ -255,15 +255,19 @@ def test_a_session_goes_on() -> None:
 
 
 def test_what_is_said_to_it_is_one_line_each() -> None:
-    one = dialogue()
-    said = (one.steer("a\nb"), one.interrupt(), one.permit("per_1", allowed=False, why="no"))
+    open_code_dialogue = dialogue()
+    said = (
+        open_code_dialogue.steer("a\nb"),
+        open_code_dialogue.interrupt(),
+        open_code_dialogue.permit("per_1", allowed=False, why="no"),
+    )
     assert [json.loads(message or b"") for message in said] == [
         {"steer": "a\nb"},
         {"interrupt": True},
         {"permit": "per_1", "allowed": False, "why": "no"},
     ]
     assert all(message and message.count(b"\n") == 1 for message in said)
-    assert one.reply("c1", {"ok": True}) is None
+    assert open_code_dialogue.reply("c1", {"ok": True}) is None
 
 
 def test_the_agent_says_what_it_needs() -> None:

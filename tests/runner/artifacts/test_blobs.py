@@ -92,9 +92,9 @@ def test_a_host_whose_clock_is_off_sees_the_age_that_all_others_see(
     if shutil.which("faketime") is None:
         pytest.skip("needs faketime: run scripts/services as root")
     spec = StoreSpec(str(tmp_path)) if kind == "folder" else in_bucket(request.getfixturevalue("server"))
-    words = ("faketime", "-f", "+2h", sys.executable, "-c", AGES, json.dumps(asdict(spec)))
+    args = ("faketime", "-f", "+2h", sys.executable, "-c", AGES, json.dumps(asdict(spec)))
     # Files keep true times, whoever reads them: as from a server with a clock of its own.
-    said = subprocess.check_output(words, env={**os.environ, "NO_FAKE_STAT": "1"}, timeout=120)
+    said = subprocess.check_output(args, env={**os.environ, "NO_FAKE_STAT": "1"}, timeout=120)
     ages = json.loads(said)
     assert len(ages) == 2
     assert all(-60 < age_s < 60 for age_s in ages), ages

@@ -63,9 +63,9 @@ def begun(tmp_path_factory: pytest.TempPathFactory, template: Path) -> Path:
 @pytest.fixture
 def world(tmp_path: Path, begun: Path) -> Iterator[World]:
     """Return a copy of that world: its place, its mirror, its ledger and GitHub."""
-    made = copy_world(begun, tmp_path)
-    yield made
-    made.engine.dispose()
+    new_world = copy_world(begun, tmp_path)
+    yield new_world
+    new_world.engine.dispose()
 
 
 @pytest.fixture

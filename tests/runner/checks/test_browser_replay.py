@@ -49,11 +49,11 @@ KEY = "k"
 
 
 def played(phase: str = BEFORE, **changes: Any) -> ReproductionPlayed:
-    made = ReproductionPlayed(
-        RUN, phase, "c" * 40, "sha256:i", FAILED, tuple(one.text for one in STEPS), 2,
+    event = ReproductionPlayed(
+        RUN, phase, "c" * 40, "sha256:i", FAILED, tuple(browser_step.text for browser_step in STEPS), 2,
         "it was not seen after 10 s", ("[error] wrong",), 1, ("trace",), 9.5,
     )  # fmt: skip
-    return replace(made, **changes)
+    return replace(event, **changes)
 
 
 def worked(world: World, **changes: Any) -> RunSpec:
@@ -180,10 +180,10 @@ def live(world: World, spec: RunSpec) -> RunContext:
     claimed, log = world.claim(spec)
     for place in (world.places.mirrors, world.places.workspaces):
         place.mkdir(parents=True, exist_ok=True)
-    room = workspaces.load("local").open(world.places, tenancy(claimed))
+    workspace = workspaces.load("local").open(world.places, tenancy(claimed))
     mirror = Mirror(world.places.mirrors, claimed.repository, world.remote, log.beat)
-    checkout = Checkout(room, mirror, claimed.authorship.author, log.beat)
-    return RunContext(claimed, log, world.clock, agents.load("scripted"), room, mirror, checkout)
+    checkout = Checkout(workspace, mirror, claimed.authorship.author, log.beat)
+    return RunContext(claimed, log, world.clock, agents.load("scripted"), workspace, mirror, checkout)
 
 
 def left_behind(world: World, files: dict[str, bytes], limits: Limits = LIMITS) -> tuple[str, ...]:
@@ -264,7 +264,7 @@ def test_every_step_that_can_be_played_may_leave_its_picture() -> None:
     listed = 'Steps:\n- click "Buy"\n' + '- click "Buy"\n' * (MAX_STEPS - 1)
     script = reproduction.read(listed, WANTED.address)
     assert script is not None
-    named = sorted(one.file for one in keep.FILES if one.file.startswith("step-"))
+    named = sorted(expected.file for expected in keep.FILES if expected.file.startswith("step-"))
     assert named == [f"step-{number:02}.png" for number, _ in enumerate(script.steps, start=1)]
 
 
@@ -280,11 +280,11 @@ READY = {"ready": True, "said": ""}
 
 
 def told(*lines: Any, steps: int = 2, problem: str = "") -> tuple[str, int, str]:
-    seen = Browsed(steps, KEY)
+    browsed = Browsed(steps, KEY)
     for line in lines:
-        seen.take(line if isinstance(line, str) else json.dumps({"key": KEY} | line))
-    found = seen.outcome(problem)
-    return found.outcome, found.step, found.said
+        browsed.take(line if isinstance(line, str) else json.dumps({"key": KEY} | line))
+    replay_result = browsed.outcome(problem)
+    return replay_result.outcome, replay_result.step, replay_result.said
 
 
 def step(number: int, said: str = "") -> dict[str, Any]:
@@ -327,13 +327,13 @@ def test_what_the_program_tells_comes_to_one_outcome(
 
 
 def test_a_place_that_is_killed_is_no_result_unless_a_step_had_one() -> None:
-    seen = Browsed(2, KEY)
-    seen.take(json.dumps({"key": KEY} | READY))
-    assert seen.outcome("it was killed", killed=True) == ReplayResult(
+    browsed = Browsed(2, KEY)
+    browsed.take(json.dumps({"key": KEY} | READY))
+    assert browsed.outcome("it was killed", killed=True) == ReplayResult(
         KILLED, 0, "it was killed during step 1"
     )
-    seen.take(json.dumps({"key": KEY} | step(1, "not seen")))
-    assert seen.outcome("it was killed", killed=True) == ReplayResult(
+    browsed.take(json.dumps({"key": KEY} | step(1, "not seen")))
+    assert browsed.outcome("it was killed", killed=True) == ReplayResult(
         FAILED, 1, "not seen; then it was killed"
     )
 
@@ -353,29 +353,29 @@ def test_without_steps_nothing_passes_and_without_a_word_that_is_said() -> None:
 
 
 def test_it_is_done_when_it_says_so_and_stays_so() -> None:
-    seen = Browsed(1, KEY)
+    browsed = Browsed(1, KEY)
     said = []
     for done in (1, True, False):
-        seen.take(json.dumps({"key": KEY, "done": done}))
-        said.append(seen.done)
+        browsed.take(json.dumps({"key": KEY, "done": done}))
+        said.append(browsed.done)
     assert said == [False, True, True]
 
 
 @pytest.mark.parametrize(("count", "counted"), [(7, 7), (1, 2), (True, 2), ("7", 2), (None, 2)])
 def test_errors_are_as_many_as_are_told_and_no_fewer_than_are_there(count: object, counted: int) -> None:
-    seen = Browsed(1, KEY)
-    seen.take(json.dumps({"key": KEY, "errors": ["a", "b"], "error_count": count}))
-    assert (seen.errors, seen.error_count) == (("a", "b"), counted)
-    seen.take(json.dumps({"key": KEY, "errors": [], "error_count": True}))
-    assert seen.error_count == 0
+    browsed = Browsed(1, KEY)
+    browsed.take(json.dumps({"key": KEY, "errors": ["a", "b"], "error_count": count}))
+    assert (browsed.errors, browsed.error_count) == (("a", "b"), counted)
+    browsed.take(json.dumps({"key": KEY, "errors": [], "error_count": True}))
+    assert browsed.error_count == 0
 
 
 def test_what_is_said_is_short_one_line_and_without_secrets() -> None:
     token = "ghp_" + "a" * 36
-    seen = Browsed(1, KEY)
+    browsed = Browsed(1, KEY)
     errors = [f"{number} {token}\n\x1b[31m" + "x" * 900 for number in range(50)]
-    seen.take(json.dumps({"key": KEY, "errors": errors[:18], "error_count": 5000}))
-    assert (len(seen.errors), seen.error_count) == (10, 5000)
-    assert seen.errors[0].startswith("8 ")  # the last ones
-    assert all(len(one.encode()) <= 400 and token not in one and one.isprintable() for one in seen.errors)
+    browsed.take(json.dumps({"key": KEY, "errors": errors[:18], "error_count": 5000}))
+    assert (len(browsed.errors), browsed.error_count) == (10, 5000)
+    assert browsed.errors[0].startswith("8 ")  # the last ones
+    assert all(len(one.encode()) <= 400 and token not in one and one.isprintable() for one in browsed.errors)
     assert told(step(1, f"{token}\n# Heading"), steps=1)[2] == "[redacted] # Heading"

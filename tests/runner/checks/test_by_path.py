@@ -90,8 +90,8 @@ def test_the_gate_asks_git_which_paths_a_commit_changes_and_leaves_out_no_side_o
     keep = {"edit": {"path": "services/api/b.py", "content": "2\n"}}
     world.scenario(plan=[PLAN], work=[keep, {"commit": "Keep"}, move, FINISH])
     api, web = replace(API, setup=("true",), fast=(), full=("ls b.py",)), replace(WEB, fast=("ls a.py",))
-    own = ValidationSpec((), (), ("false",), paths=(api, web))
-    world.run(world.spec(validation=own))
+    spec = ValidationSpec((), (), ("false",), paths=(api, web))
+    world.run(world.spec(validation=spec))
     assert world.ended().ending is Ending.SUCCEEDED, world.ended()
     assert world.only("ValidationEnded").paths == ("services/api", "web")
     assert [check.command for check in world.of("CommandChecked")] == [
@@ -105,7 +105,7 @@ def test_a_link_in_a_paths_place_does_not_stand_in_for_it(world: World) -> None:
     world.commit({"services/api/a.py": "1\n", "easy/a.py": "1\n"})
     link = {"run": "git rm -qr services/api && ln -s ../easy services/api && git add . && git commit -qm x"}
     world.scenario(plan=[PLAN], work=[link, FINISH])
-    own = ValidationSpec((), (), ("true",), paths=(replace(API, setup=(), fast=(), full=("true",)),))
-    world.run(world.spec(validation=own, limits=limited(iterations=1)))
+    spec = ValidationSpec((), (), ("true",), paths=(replace(API, setup=(), fast=(), full=("true",)),))
+    world.run(world.spec(validation=spec, limits=limited(iterations=1)))
     assert "services/api is not a folder at this commit" in world.of("CommandChecked")[-1].tail
     assert world.of("BranchPushed") == []

@@ -14,10 +14,10 @@ FAILED = RoundFailed(
 
 
 def rounds(*failed: RoundFailed) -> FailedRounds:
-    made = FailedRounds()
-    for one in failed:
-        made.take(one)
-    return made
+    failed_rounds = FailedRounds()
+    for event in failed:
+        failed_rounds.take(event)
+    return failed_rounds
 
 
 def grown(lines: int, **changes: object) -> RoundFailed:
@@ -47,11 +47,11 @@ def test_growth_counts_only_where_nothing_is_reached_by_it(
 
 def test_only_the_last_failures_in_a_row_count_and_people_begin_it_anew() -> None:
     other = replace(FAILED, signature="o", tree="u")
-    made = rounds(FAILED, FAILED, other, FAILED, FAILED)
-    assert made.same_in_a_row() == 2
-    assert made.on("u") is other
-    made.let_go()
-    assert (made.same_in_a_row(), made.on("u"), made.newest) == (0, None, FAILED)
+    failed_rounds = rounds(FAILED, FAILED, other, FAILED, FAILED)
+    assert failed_rounds.same_in_a_row() == 2
+    assert failed_rounds.on("u") is other
+    failed_rounds.let_go()
+    assert (failed_rounds.same_in_a_row(), failed_rounds.on("u"), failed_rounds.newest) == (0, None, FAILED)
 
 
 def test_what_a_program_says_cannot_leave_its_fence() -> None:

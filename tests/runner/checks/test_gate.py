@@ -75,11 +75,11 @@ def test_where_packages_of_a_clone_stand_for_the_set_up_the_gate_runs_without_it
     (world.root / "clone" / ".venv" / "pyvenv.cfg").touch()
     file = world.root / "packages.json"
     write_packages(file, Packages(str(world.root / "clone"), {"home/venv": ".venv"}, ("echo > ~/venv/new",)))
-    own = checks(setup=["echo > ~/venv/new", "true"], full=["test -f ~/venv/pyvenv.cfg"])
-    path = PathSpec("hello", ".", own.setup, own.fast, own.full)
-    validation = replace(own, setup=(), paths=(path,)) if below else own
+    spec = checks(setup=["echo > ~/venv/new", "true"], full=["test -f ~/venv/pyvenv.cfg"])
+    path = PathSpec("hello", ".", spec.setup, spec.fast, spec.full)
+    validation = replace(spec, setup=(), paths=(path,)) if below else spec
     world.scenario(plan=[PLAN], work=[{"edit": {"path": f"{below or '.'}/x", "content": "x\n"}}, FINISH])
-    world.run(world.spec(validation=validation, places=replace(world.places, packages=file)))
+    world.run(world.spec(validation=validation, paths=replace(world.places, packages=file)))
     assert world.ended().ending is Ending.SUCCEEDED, world.ended()
     assert [check.command for check in world.of("CommandChecked")] == ["true", "test -f ~/venv/pyvenv.cfg"]
 

@@ -129,7 +129,7 @@ def test_a_secret_in_one_field_leaves_the_others(world: World) -> None:
     plan = {"summary": "ghp_" + "a" * 40, "steps": ["-----BEGIN A PRIVATE KEY-----", "b"]}
     call = check_call("1", "plan", plan)
     effect = effect_of(call, world.spec(), History(), planning=True, session_id="s")  # type: ignore[arg-type]
-    assert [one for one in effect.events if "ghp_" in repr(one) or "BEGIN A" in repr(one)] == []
+    assert [event for event in effect.events if "ghp_" in repr(event) or "BEGIN A" in repr(event)] == []
     assert "b" in effect.events[1].steps  # type: ignore[attr-defined]
 
 

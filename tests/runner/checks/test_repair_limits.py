@@ -272,11 +272,11 @@ def test_leave_for_a_large_change_is_for_one_up_to_twice_as_large(
     agreed: tuple[Size, ...], over: str
 ) -> None:
     change = DiffStat(41, 5, 21_900_000, 1, ())
-    asked = [
+    events = [
         question(RunId("r1"), QuestionId("r1-q1"), Subject.SIZE, "?", (PUBLISH, STOP), size=size)
         for size in agreed
     ]
-    assert oversize(change, limited(files_changed=40, lines_changed=100), asked).said == over
+    assert oversize(change, limited(files_changed=40, lines_changed=100), events).message == over
 
 
 def test_a_repair_is_named_by_the_round_that_failed_whatever_guards_refused_since(world: World) -> None:

@@ -90,14 +90,14 @@ def test_calls_for_keys_rings_and_the_kernel_are_closed_and_usual_ones_open() ->
 
 
 def test_bubblewrap_puts_the_filter_in_force(tmp_path: Path) -> None:
-    room = LocalWorkspace(tmp_path / "room", CardId("c1"), "")
+    workspace = LocalWorkspace(tmp_path / "room", CardId("c1"), "")
     numbers = {"KEYCTL": "250", "ADD_KEY": "248", "BPF": "321"}
     if platform.machine() == "aarch64":
         numbers = {"KEYCTL": "219", "ADD_KEY": "217", "BPF": "280"}
     probe = PROBE
     for name, number in numbers.items():
         probe = probe.replace(name, number)
-    child = room.start((room.layout.python, "-c", probe), env={}, writable=True, cap_bytes=100_000)
+    child = workspace.start((workspace.layout.python, "-c", probe), env={}, writable=True, cap_bytes=100_000)
     ran = finish(child, what="the probe", timeout_s=60, beat=lambda: None)
     assert ran.exit_code == 0, ran.tail
     assert json.loads(ran.out) == {
@@ -107,5 +107,5 @@ def test_bubblewrap_puts_the_filter_in_force(tmp_path: Path) -> None:
         "x32": "ENOSYS", "filter": "2", "kept": "1",
     }  # fmt: skip
     # Nothing of how it was put in force is left open for what runs behind it.
-    child = room.start(("ls", "/proc/self/fd"), env={}, writable=True, cap_bytes=100_000)
+    child = workspace.start(("ls", "/proc/self/fd"), env={}, writable=True, cap_bytes=100_000)
     assert finish(child, what="ls", timeout_s=60, beat=lambda: None).out.split() == ["0", "1", "2", "3"]

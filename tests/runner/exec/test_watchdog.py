@@ -85,15 +85,15 @@ class Claim:
 
 @contextmanager
 def claim(folder: Path, engine: str = "there") -> Iterator[Claim]:
-    made = Claim(folder, engine)
+    new_claim = Claim(folder, engine)
     try:
-        yield made
+        yield new_claim
     finally:
-        for process in made.alive():
+        for process in new_claim.alive():
             with contextlib.suppress(psutil.NoSuchProcess):  # it is about to end by itself
                 process.kill()
-        made.worker.join(60)
-        made.worker.close()
+        new_claim.worker.join(60)
+        new_claim.worker.close()
 
 
 @pytest.mark.parametrize("stopped", [False, True], ids=["hanging", "stopped"])

@@ -287,7 +287,7 @@ class Watched(RunLog):
 def execute_as(world: World, kind: type[RunLog], spec: RunSpec, remote: Any = None) -> None:
     claimed, log = world.claim(spec)
     log.__class__ = kind
-    Watched.repo = spec.places.workspaces / CARD / "repo"
+    Watched.repo = spec.paths.workspaces / CARD / "repo"
     execute_run(claimed, log, remote or world.remote, world.clock)
 
 

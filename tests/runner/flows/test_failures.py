@@ -150,7 +150,7 @@ def test_finishing_counts_although_the_program_falls_afterwards(world: World) ->
 
 
 def test_the_history_of_nothing_is_a_queued_run() -> None:
-    assert (History().state, History().open_question, History().undelivered_answer()) == (
+    assert (History().state, History().open_question, History().find_undelivered_answer()) == (
         "queued",
         None,
         None,

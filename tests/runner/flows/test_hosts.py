@@ -39,7 +39,7 @@ def home(world: World, host: str) -> HostPaths:
 
 def on(world: World, spec: RunSpec, host: str) -> RunSpec:
     """Return the specification as a worker of that host gets it."""
-    return dataclasses.replace(spec, host=host, places=home(world, host))
+    return dataclasses.replace(spec, host=host, paths=home(world, host))
 
 
 def folder(world: World, host: str) -> Path:
@@ -102,7 +102,7 @@ def test_the_agent_elsewhere_gets_what_people_answered_before(world: World) -> N
     world.answer(on(world, spec, "c"), "Moin, please")
     with event_store.reading(world.engine) as db:
         stream = event_store.read(db, stream="run:r1")
-    began = max(n for n, one in enumerate(stream) if isinstance(one.event, TurnStarted))
+    began = max(n for n, recorded in enumerate(stream) if isinstance(recorded.event, TurnStarted))
     history = History()
     history.take(stream[:began])
     turn = stream[began].event

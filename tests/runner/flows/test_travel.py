@@ -36,7 +36,7 @@ from tests.waiting import until
 
 def on(world: World, spec: RunSpec, host: str) -> RunSpec:
     """Return the specification as a worker of that host gets it; all hosts share a store."""
-    return dataclasses.replace(spec, host=host, places=shared(world, host))
+    return dataclasses.replace(spec, host=host, paths=shared(world, host))
 
 
 def shared(world: World, host: str) -> HostPaths:
@@ -255,8 +255,8 @@ def answered_on_c(world: World, bucket: ThreadingHTTPServer) -> None:
     spec = world.spec()
     assert world.run(on(world, spec, "b")).why == "question"
     store = StoreSpec("s3://runs/cardinal", f"http://127.0.0.1:{bucket.server_port}", "us-east-1", "a", "b")
-    places = dataclasses.replace(home(world, "c"), store=store)
-    world.answer(dataclasses.replace(spec, host="c", places=places), "Moin")
+    paths = dataclasses.replace(home(world, "c"), store=store)
+    world.answer(dataclasses.replace(spec, host="c", paths=paths), "Moin")
 
 
 def test_a_store_that_is_away_is_waited_for(world: World, bucket: ThreadingHTTPServer) -> None:
@@ -282,9 +282,9 @@ def test_a_folder_that_is_not_mounted_is_waited_for(world: World, monkeypatch: p
     mark = FolderStore(root).mark()
 
     def marked(host: str) -> RunSpec:
-        places = shared(world, host)
-        store = dataclasses.replace(places.store, mark=mark)
-        return dataclasses.replace(spec, host=host, places=dataclasses.replace(places, store=store))
+        paths = shared(world, host)
+        store = dataclasses.replace(paths.store, mark=mark)
+        return dataclasses.replace(spec, host=host, paths=dataclasses.replace(paths, store=store))
 
     def come_back() -> None:
         until(lambda: "Waits for commits and files: the store at" in said(world), "it waits")

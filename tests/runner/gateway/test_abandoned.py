@@ -52,8 +52,8 @@ WHOLE = {
 
 @pytest.fixture
 def world(tmp_path: Path) -> Any:
-    with scene(tmp_path) as made:
-        yield made
+    with scene(tmp_path) as new_scene:
+        yield new_scene
 
 
 def call(name: str, tokens: int = 20_000, **fields: Any) -> dict[str, Any]:
@@ -176,7 +176,7 @@ def test_only_so_many_abandoned_answers_are_read_at_once_and_the_oldest_makes_ro
     for answer in answers:
         answer.go.set()
     used = world.ears.wait(Usage, len(answers))
-    assert sorted(each.output_tokens for each in used)[1:] == [HIDDEN] * (len(answers) - 1)
+    assert sorted(usage.output_tokens for usage in used)[1:] == [HIDDEN] * (len(answers) - 1)
 
 
 def test_a_provider_that_breaks_an_abandoned_answer_is_paid_for_its_time_and_not_counted_as_failing(

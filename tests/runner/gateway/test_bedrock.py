@@ -157,7 +157,7 @@ def test_the_budget_cuts_a_framed_answer_and_refuses_the_next(tmp_path: Path) ->
         assert b"the budget is used up" in reply.body.rpartition(b"data: ")[2]
         assert world.ears.wait(Usage)[0].usd < 0.5  # all of it would cost over a dollar
         assert world.post(PATHS["messages"], ask(OPUS)).status == 400
-        assert {one.kind for one in world.ears.wait(CallRefusal, 2)} == {"budget"}
+        assert {call_refusal.kind for call_refusal in world.ears.wait(CallRefusal, 2)} == {"budget"}
         assert len(world.upstream.got) == 1
 
 
@@ -227,15 +227,15 @@ def test_without_an_access_key_the_machines_own_credentials_sign(
     )
     monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(file))
     monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
-    asked = ModelRequest(OPUS, True, 1, {"model": OPUS}, b"{}", ())
+    request = ModelRequest(OPUS, True, 1, {"model": OPUS}, b"{}", ())
     upstream = Bedrock(bedrock_of(key="", access_key=""))
-    made = asyncio.run(upstream.outgoing(AgentRequest("/v1/messages", b"", asked, ())))
-    headers = dict(made.headers)
+    outgoing = asyncio.run(upstream.outgoing(AgentRequest("/v1/messages", b"", request, ())))
+    headers = dict(outgoing.headers)
     assert b"Credential=AKMACHINE/" in headers[b"authorization"]
     assert headers[b"x-amz-security-token"] == b"t"
     file.write_text("")
     with pytest.raises(CredentialsError, match="no access key"):
-        asyncio.run(Bedrock(bedrock_of(key="", access_key="")).outgoing(AgentRequest("", b"", asked, ())))
+        asyncio.run(Bedrock(bedrock_of(key="", access_key="")).outgoing(AgentRequest("", b"", request, ())))
 
 
 def test_no_secret_is_in_what_a_provider_prints() -> None:

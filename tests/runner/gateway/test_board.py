@@ -67,9 +67,9 @@ async def board_client(folder: Path) -> AsyncIterator[BoardClient]:
     uplink = Uplink(near)
     path = str(folder / "m.sock")
     http = httpx2.AsyncClient(transport=httpx2.AsyncHTTPTransport(uds=path), base_url="http://gateway")
-    made = BoardClient(http, far)
-    asyncio.get_running_loop().add_reader(far.fileno(), made.hear)
-    app = board_app(uplink, clock=lambda: made.now_s)
+    new_board_client = BoardClient(http, far)
+    asyncio.get_running_loop().add_reader(far.fileno(), new_board_client.hear)
+    app = board_app(uplink, clock=lambda: new_board_client.now_s)
     config = uvicorn.Config(app, uds=path, lifespan="off", log_level="error")
     server = uvicorn.Server(config)
     serving = asyncio.create_task(server.serve())
@@ -77,7 +77,7 @@ async def board_client(folder: Path) -> AsyncIterator[BoardClient]:
         while not server.started:
             await asyncio.sleep(0.01)
     try:
-        yield made
+        yield new_board_client
     finally:
         await http.aclose()
         serving.cancel()  # it looks only ten times a second whether it shall end
@@ -91,8 +91,8 @@ async def board_client(folder: Path) -> AsyncIterator[BoardClient]:
 
 def play(folder: Path, part: Callable[[BoardClient], Awaitable[None]]) -> None:
     async def whole() -> None:
-        async with board_client(folder) as made:
-            await part(made)
+        async with board_client(folder) as new_board_client:
+            await part(new_board_client)
 
     asyncio.run(whole())
 

@@ -32,8 +32,8 @@ PIXELS = "data:image/png;base64," + "A" * 4000
 
 @pytest.fixture
 def world(tmp_path: Path) -> Any:
-    with scene(tmp_path) as made:
-        yield made
+    with scene(tmp_path) as new_scene:
+        yield new_scene
 
 
 def read(name: str, **fields: Any) -> Weight:
@@ -163,7 +163,7 @@ def test_of_two_limits_the_higher_one_counts_and_both_are_lowered() -> None:
     given = {"model": "m", "max_tokens": 100_000, "max_completion_tokens": 10}
     call = parse_request(Chat("openai"), given, json.dumps(given).encode())
     assert call.limit_tokens == 100_000
-    assert json.loads(call.limited(5000).sent) == {**given, "max_tokens": 5000}
+    assert json.loads(call.limit(5000).sent) == {**given, "max_tokens": 5000}
 
 
 @pytest.mark.parametrize(
@@ -187,9 +187,9 @@ def test_40_calls_at_once_on_a_stored_context_cost_nothing(world: Scene) -> None
     replies = [finish(line) for line in lines]
     for line in lines:
         line.close()
-    assert {(one.status, one.headers["x-should-retry"]) for one in replies} == {(400, "false")}
+    assert {(reply.status, reply.headers["x-should-retry"]) for reply in replies} == {(400, "false")}
     assert "previous_response_id" in error_of("responses", replies[0].json)[1]
-    assert {one.kind for one in world.ears.wait(CallRefusal, 40)} == {"request"}
+    assert {call_refusal.kind for call_refusal in world.ears.wait(CallRefusal, 40)} == {"request"}
     assert world.upstream.got == []
 
 

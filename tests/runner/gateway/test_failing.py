@@ -31,8 +31,8 @@ from tests.waiting import until
 
 @pytest.fixture
 def world(tmp_path: Path) -> Any:
-    with scene(tmp_path) as made:
-        yield made
+    with scene(tmp_path) as new_scene:
+        yield new_scene
 
 
 def test_failures_are_passed_on_told_and_counted_until_one_success(world: Scene) -> None:
@@ -40,16 +40,16 @@ def test_failures_are_passed_on_told_and_counted_until_one_success(world: Scene)
     bad = Answer((body,), status=529, kind="application/json", headers={"retry-after": "3"})
     world.upstream.answers += [bad, bad, Answer(STREAMS["messages"]), bad]
     replies = [world.post(PATHS["messages"], ask()) for _ in range(4)]
-    assert [one.status for one in replies] == [529, 529, 200, 529]
+    assert [reply.status for reply in replies] == [529, 529, 200, 529]
     assert (replies[0].body, replies[0].headers["retry-after"]) == (body, "3")
-    told = world.ears.wait(ProviderFailure, 3)
-    assert [(one.status, one.in_a_row, one.final) for one in told] == [
+    provider_failures = world.ears.wait(ProviderFailure, 3)
+    assert [(failure.status, failure.in_a_row, failure.final) for failure in provider_failures] == [
         (529, 1, False),
         (529, 2, False),
         (529, 1, False),
     ]
-    assert "busy" in told[0].detail
-    assert KEY not in told[0].detail
+    assert "busy" in provider_failures[0].detail
+    assert KEY not in provider_failures[0].detail
     assert len(world.ears.all(Usage)) == 1
 
 
@@ -57,8 +57,8 @@ def test_enough_failures_in_a_row_are_final_and_no_call_goes_out_any_more(tmp_pa
     with scene(tmp_path, replace(TERMS, failures=3)) as world:
         world.upstream.answers.append(Answer((b"oh no",), status=500, kind="text/plain"))
         replies = [world.post(PATHS["messages"], ask()) for _ in range(5)]
-        assert [one.status for one in replies] == [500, 500, 500, 403, 403]
-        assert [one.final for one in world.ears.wait(ProviderFailure, 3)] == [False, False, True]
+        assert [reply.status for reply in replies] == [500, 500, 500, 403, 403]
+        assert [failure.final for failure in world.ears.wait(ProviderFailure, 3)] == [False, False, True]
         assert len(world.upstream.got) == 3
         world.open()
         assert world.post(PATHS["messages"], ask()).status == 500
@@ -74,9 +74,9 @@ def test_a_refused_key_is_final_at_once_names_the_setting_and_hides_the_provider
     assert reply.status == status
     assert "CARDINAL_OPENAI_KEY" in error_of("chat", reply.json)[1]
     assert b"6789" not in reply.body
-    told = world.ears.wait(ProviderFailure)[0]
-    assert told.final
-    assert "CARDINAL_OPENAI_KEY" in told.detail
+    provider_failure = world.ears.wait(ProviderFailure)[0]
+    assert provider_failure.final
+    assert "CARDINAL_OPENAI_KEY" in provider_failure.detail
     assert world.post(PATHS["chat"], ask(GPT)).status == 403
     assert len(world.upstream.got) == 1
 
@@ -106,9 +106,9 @@ def test_a_cut_stream_is_counted_as_a_failure_and_its_text_as_used(world: Scene,
         reply = world.post(PATHS[name], ask(MODEL[name]))
         assert reply.whole is not broken.cut
         assert reply.body == b"".join(whole[:4])
-    told = world.ears.wait(ProviderFailure, 2)
-    assert [one.in_a_row for one in told] == [1, 2]
-    assert all(one.usd > 0 and one.output_tokens > 0 for one in world.ears.wait(Usage, 2))
+    provider_failures = world.ears.wait(ProviderFailure, 2)
+    assert [provider_failure.in_a_row for provider_failure in provider_failures] == [1, 2]
+    assert all(usage.usd > 0 and usage.output_tokens > 0 for usage in world.ears.wait(Usage, 2))
 
 
 @pytest.mark.parametrize("name", ["messages", "responses", "chat"])
@@ -132,7 +132,7 @@ def test_a_provider_that_falls_silent_is_given_up(tmp_path: Path) -> None:
         assert world.post(PATHS["messages"], ask()).status == 502
         reply = world.post(PATHS["messages"], ask())
         assert (reply.status, reply.whole) == (200, False)
-        assert ["silent" in one.detail for one in world.ears.wait(ProviderFailure, 2)] == [True, True]
+        assert ["silent" in failure.detail for failure in world.ears.wait(ProviderFailure, 2)] == [True, True]
         assert mute.left.wait(60)
         assert stuck.left.wait(60)
         assert world.ears.wait(Usage)[0].output_tokens > 0
@@ -172,7 +172,7 @@ def test_a_provider_that_tells_no_usage_is_estimated_and_warned_of_once(world: S
     assert used[0].output_tokens >= 100
     assert used[0].usd > 0
     assert world.ears.all(ProviderFailure) == []
-    assert ["an estimate" in one.text for one in world.ears.all(Warned)] == [True]
+    assert ["an estimate" in warned.text for warned in world.ears.all(Warned)] == [True]
 
 
 @pytest.mark.parametrize("key", ["two\nlines-of-a-key", "grüße-from-a-key"])
@@ -185,9 +185,9 @@ def test_a_key_that_no_header_can_hold_is_named_by_its_setting_and_never_shown(
             world = Scene(upstream, gateway, Ears(gateway))
             world.open()
             reply = world.post(PATHS["chat"], ask(GPT))
-            told = world.ears.wait(ProviderFailure)[0]
+            provider_failure = world.ears.wait(ProviderFailure)[0]
             assert b"-a-key" not in reply.body
-            assert "-a-key" not in told.detail
+            assert "-a-key" not in provider_failure.detail
             assert reply.status >= 400
     finally:
         gateway.close()

@@ -35,8 +35,8 @@ def digest(*pieces: bytes) -> str:
 
 @pytest.fixture
 def world(tmp_path: Path) -> Any:
-    with scene(tmp_path) as made:
-        yield made
+    with scene(tmp_path) as new_scene:
+        yield new_scene
 
 
 def test_a_stream_arrives_byte_for_byte_however_it_is_cut_into_pieces(world: Scene) -> None:
@@ -50,7 +50,7 @@ def test_a_stream_arrives_byte_for_byte_however_it_is_cut_into_pieces(world: Sce
             assert (reply.status, reply.whole) == (200, True)
             assert digest(reply.body) == digest(whole), name
     used = world.ears.wait(Usage, 8)
-    assert {(one.input_tokens, one.turns) for one in used} == {(10, 1)}
+    assert {(usage.input_tokens, usage.turns) for usage in used} == {(10, 1)}
 
 
 def test_an_answer_in_one_piece_arrives_byte_for_byte_with_its_headers(world: Scene) -> None:
@@ -61,7 +61,7 @@ def test_an_answer_in_one_piece_arrives_byte_for_byte_with_its_headers(world: Sc
     assert reply.body == body
     assert reply.headers["request-id"] == "req_1"
     assert "set-cookie" not in reply.headers
-    assert [(one.input_tokens, one.output_tokens) for one in world.ears.wait(Usage)] == [(10, 5)]
+    assert [(usage.input_tokens, usage.output_tokens) for usage in world.ears.wait(Usage)] == [(10, 5)]
 
 
 def test_a_request_goes_out_as_it_came_with_the_real_key_and_no_other(world: Scene) -> None:
@@ -130,7 +130,7 @@ def test_a_model_that_the_policy_does_not_name_is_refused_in_the_providers_words
     assert code in {"invalid_request_error", "model_not_found"}
     assert "claude-opus-4-1" in message
     assert CLAUDE in message
-    assert [one.kind for one in world.ears.wait(CallRefusal)] == ["model"]
+    assert [call_refusal.kind for call_refusal in world.ears.wait(CallRefusal)] == ["model"]
     assert world.upstream.got == []
 
 
@@ -172,20 +172,20 @@ def test_without_a_key_the_refusal_names_the_setting(tmp_path: Path) -> None:
             reply = world.post(PATHS[name], ask())
             assert reply.status == 403
             assert f"CARDINAL_{setting}_KEY" in error_of(name, reply.json)[1]
-        assert [one.kind for one in world.ears.wait(CallRefusal, 3)] == ["key"] * 3
+        assert [call_refusal.kind for call_refusal in world.ears.wait(CallRefusal, 3)] == ["key"] * 3
 
 
 def test_calls_beyond_the_rate_wait_and_are_told_once_in_a_while(tmp_path: Path) -> None:
     with scene(tmp_path, replace(TERMS, calls_per_minute=3)) as world:
         world.upstream.answers.append(Answer(STREAMS["messages"]))
         replies = [world.post(PATHS["messages"], ask()) for _ in range(8)]
-        assert [one.status for one in replies] == [200] * 3 + [429] * 5
+        assert [reply.status for reply in replies] == [200] * 3 + [429] * 5
         assert error_of("messages", replies[-1].json)[0] == "rate_limit_error"
         assert replies[-1].headers["retry-after"] == "5"
         world.gateway.shut()
         world.ears.wait(Drained)
         assert len(world.ears.all(Usage)) == 3
-        assert [one.kind for one in world.ears.all(CallRefusal)] == ["rate"]
+        assert [call_refusal.kind for call_refusal in world.ears.all(CallRefusal)] == ["rate"]
 
 
 def test_a_request_over_the_cap_is_refused_and_the_next_one_is_not(tmp_path: Path) -> None:
@@ -202,11 +202,11 @@ def test_requests_at_once_cannot_fill_the_memory_of_the_host(tmp_path: Path) -> 
     with scene(tmp_path, replace(TERMS, request_bytes=100_000)) as world:
         answer = Answer(STREAMS["messages"], holds=True)
         world.upstream.answers.append(answer)
-        held = [world.begin(PATHS["messages"], ask(metadata={"x": "y" * 90_000})) for _ in range(2)]
+        lines = [world.begin(PATHS["messages"], ask(metadata={"x": "y" * 90_000})) for _ in range(2)]
         until(lambda: len(world.upstream.got) == 2, "they never arrived")
         assert world.post(PATHS["messages"], ask(metadata={"x": "y" * 90_000})).status == 413
         answer.go.set()
-        for line in held:
+        for line in lines:
             assert finish(line).whole
             line.close()
         assert world.post(PATHS["messages"], ask(metadata={"x": "y" * 90_000})).status == 200

@@ -43,8 +43,8 @@ CHAT = {
 
 @pytest.fixture
 def world(tmp_path: Path) -> Any:
-    with scene(tmp_path) as made:
-        yield made
+    with scene(tmp_path) as new_scene:
+        yield new_scene
 
 
 def price(provider: str, model: str, context: dict[str, str] | None = None, **tokens: int) -> float:
@@ -136,7 +136,7 @@ def test_the_operators_own_price_bounds_the_budget(tmp_path: Path) -> None:
         assert json.loads(world.upstream.got[0].body)["max_tokens"] < 3_000  # of 0.03 + slack
         assert used.usd > 0.01
         assert world.post(PATHS["compatible"], ask("strange-1", max_tokens=100_000)).status == 400
-        assert [one.kind for one in world.ears.wait(CallRefusal)] == ["budget"]
+        assert [call_refusal.kind for call_refusal in world.ears.wait(CallRefusal)] == ["budget"]
         assert len(world.upstream.got) == 1
 
 
@@ -156,7 +156,7 @@ def test_without_money_left_no_call_goes_out_until_there_is_some(world: Scene) -
     assert "budget" in reply.json["error"]["message"]
     for name in ("responses", "compatible"):
         assert world.post(PATHS[name], ask(GPT)).json["error"]["code"] == "insufficient_quota"
-    assert [one.kind for one in world.ears.wait(CallRefusal, 3)] == ["budget"] * 3
+    assert [call_refusal.kind for call_refusal in world.ears.wait(CallRefusal, 3)] == ["budget"] * 3
     world.gateway.top_up(1.0)
     assert world.post(PATHS["messages"], ask()).status == 200
 
@@ -239,8 +239,8 @@ def test_of_40_calls_at_once_those_that_do_not_fit_beside_others_wait_or_are_ref
     replies = [finish(line) for line in lines]
     for line in lines:
         line.close()
-    assert {one.status for one in replies} == {200, 400}
-    assert sum(one.usd for one in world.ears.wait(Usage, len(world.upstream.got))) < 0.25
+    assert {reply.status for reply in replies} == {200, 400}
+    assert sum(usage.usd for usage in world.ears.wait(Usage, len(world.upstream.got))) < 0.25
     assert {one.kind for one in world.ears.wait(CallRefusal, 40 - len(world.upstream.got))} == {"budget"}
 
 

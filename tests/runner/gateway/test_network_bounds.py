@@ -94,13 +94,13 @@ def test_a_reader_that_does_not_read_does_not_stay(tmp_path: Path) -> None:
 
 def test_the_end_of_the_run_ends_every_connection(tmp_path: Path) -> None:
     async def whole() -> None:
-        async with stage(tmp_path) as made:
-            reader, writer = await made.connect()
-            writer.write(connect(made))
+        async with stage(tmp_path) as new_stage:
+            reader, writer = await new_stage.connect()
+            writer.write(connect(new_stage))
             await reader.readuntil(b"\r\n\r\n")
         async with asyncio.timeout(WAIT_S):
             assert await reader.read(-1) == b""
-        await until(lambda: made.host.ended == 1)
+        await until(lambda: new_stage.host.ended == 1)
         writer.close()
 
     asyncio.run(whole())
@@ -110,11 +110,11 @@ def test_a_proxy_that_ends_leaves_nobody_waiting_and_nothing_said(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def whole() -> None:
-        async with stage(tmp_path) as made:
-            refused, writer = await made.connect()
-            writer.write(connect(made, "evil.test"))
+        async with stage(tmp_path) as new_stage:
+            refused, writer = await new_stage.connect()
+            writer.write(connect(new_stage, "evil.test"))
             assert status(await refused.readuntil(b"\r\n\r\n")) == 403  # and it waits for the end of the talk
-            silent, other = await made.connect()
+            silent, other = await new_stage.connect()
         async with asyncio.timeout(WAIT_S):
             await refused.read()
             await silent.read()

@@ -117,8 +117,8 @@ async def scene(folder: Path, *, is_trusted: bool = True, limit: int = 100) -> A
 
 def play(folder: Path, part: Callable[[Scene], Awaitable[None]], **options: object) -> None:
     async def whole() -> None:
-        async with scene(folder, **options) as made:  # type: ignore[arg-type]
-            await part(made)
+        async with scene(folder, **options) as new_scene:  # type: ignore[arg-type]
+            await part(new_scene)
 
     asyncio.run(whole())
 

@@ -86,8 +86,8 @@ def play(
     part: Part, way: str = "honest", call_s: float = 20.0, start_s: float = 20.0, earlier: int = 0
 ) -> None:
     async def whole() -> None:
-        async with table(way, call_s, start_s, earlier) as made:
-            await part(made)
+        async with table(way, call_s, start_s, earlier) as new_table:
+            await part(new_table)
 
     asyncio.run(whole())
 
@@ -223,7 +223,7 @@ def test_an_agent_meets_the_tools_among_those_of_the_board(tmp_path: Path) -> No
         assert _rpc(gateway, "tools/list", {})["tools"][1]["name"] == TOOL
         result = _rpc(gateway, "tools/call", {"name": TOOL, "arguments": {"text": "hello"}})
         assert "hello" in result["content"][0]["text"]
-        assert [made.outcome for made in Ears(gateway).wait(ServerCallMade)] == ["ok"]
+        assert [server_call_made.outcome for server_call_made in Ears(gateway).wait(ServerCallMade)] == ["ok"]
         result = _rpc(gateway, "tools/call", {"name": TOOL, "arguments": {"text": "hello"}})
         assert "more than 200 calls of tool servers in a run" in str(result)
         assert b"tool server docs" in _proxied(tmp_path / "s" / "docs", "other.example")

@@ -20,8 +20,8 @@ TOKEN = "sk-ant-oat01-0123456789abcdefghij"
 
 @pytest.fixture
 def world(tmp_path: Path) -> Iterator[Scene]:
-    with scene(tmp_path, keys=False, others=lambda url: {"subscription": subscription(url)}) as made:
-        yield made
+    with scene(tmp_path, keys=False, others=lambda url: {"subscription": subscription(url)}) as new_scene:
+        yield new_scene
 
 
 def subscription(url: str) -> Provider:
@@ -49,7 +49,7 @@ def test_tokens_are_counted_dollars_are_those_of_the_price_list_and_that_is_said
     listed = price_of(Provider("anthropic", "", ""), CLAUDE).model.id
     assert price_of(subscription(""), CLAUDE).model.id == listed
     assert (used.input_tokens, used.output_tokens, used.usd > 0) == (5000, 500, True)
-    assert [one.text for one in world.ears.all(Warned)] == [
+    assert [warned.text for warned in world.ears.all(Warned)] == [
         "a subscription pays: dollars are an estimate, by the price list"
     ]
 
@@ -66,7 +66,7 @@ def test_the_limit_of_tokens_bounds_a_subscription_as_well(world: Scene) -> None
     world.open(usd_left=1000.0, tokens_left=5_500)
     assert [world.post(PATHS["messages"], ask()).status for _ in range(2)] == [200, 400]
     assert len(world.upstream.got) == 3
-    assert [one.kind for one in world.ears.wait(CallRefusal, 2)] == ["tokens"] * 2
+    assert [call_refusal.kind for call_refusal in world.ears.wait(CallRefusal, 2)] == ["tokens"] * 2
 
 
 def test_a_token_that_is_refused_is_named_by_its_setting_alone(world: Scene) -> None:
@@ -84,5 +84,5 @@ def test_only_claude_code_gets_it_and_no_other_protocol(world: Scene) -> None:
     assert [name for name in agents.names() if "subscription" in agents.load(name).secrets] == ["claude"]
     for name in ("responses", "chat", "compatible"):
         assert world.post(PATHS[name], ask("gpt-5")).status == 403
-    assert {one.kind for one in world.ears.wait(CallRefusal, 3)} == {"key"}
+    assert {call_refusal.kind for call_refusal in world.ears.wait(CallRefusal, 3)} == {"key"}
     assert world.upstream.got == []

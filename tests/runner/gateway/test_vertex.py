@@ -252,9 +252,9 @@ def test_a_persons_own_login_at_google_pays_and_names_the_project_that_is_charge
     login = {"type": "authorized_user", "client_id": "i", "client_secret": "s", "refresh_token": "r"}
     login |= {"quota_project_id": "acme-2", "token": "ya29.its-own", "expiry": "2100-01-01T00:00:00Z"}
     upstream = Vertex(VertexProvider("vertex", "", json.dumps(login), project="p"))
-    asked = ModelRequest(CLAUDE, True, 1, {"model": CLAUDE}, b"{}", ())
-    made = asyncio.run(upstream.outgoing(AgentRequest("/v1/messages", b"", asked, ())))
-    headers = dict(made.headers)
+    model_request = ModelRequest(CLAUDE, True, 1, {"model": CLAUDE}, b"{}", ())
+    outgoing = asyncio.run(upstream.outgoing(AgentRequest("/v1/messages", b"", model_request, ())))
+    headers = dict(outgoing.headers)
     assert headers[b"authorization"] == b"Bearer ya29.its-own"
     assert headers[b"x-goog-user-project"] == b"acme-2"
 
@@ -276,7 +276,7 @@ def test_without_the_extra_a_sentence_says_what_to_install(
     assert "pip install 'cardinal-board[vertex]'" in missing_extra(provider)
     with token_server() as tokens, vertex(tmp_path, tokens) as world:
         assert world.post(PATHS["messages"], ask()).status == 403
-        assert [one.kind for one in world.ears.wait(CallRefusal)] == ["key"]
+        assert [call_refusal.kind for call_refusal in world.ears.wait(CallRefusal)] == ["key"]
 
 
 def _now() -> Any:

@@ -108,27 +108,27 @@ async def stage(
     host = Host()
     server = await asyncio.start_server(served(host.meet), "127.0.0.1", 0)
     host.port = server.sockets[0].getsockname()[1]
-    made = Stage(folder / "n.sock", host)
+    new_stage = Stage(folder / "n.sock", host)
     known = names or {}
 
     async def resolve(name: str) -> tuple[Address, ...]:
-        made.resolved.append(name)
+        new_stage.resolved.append(name)
         if known.get(name) == "":
             raise OSError("Name or service not known")
         return tuple(map(ip_address, known.get(name, "127.0.0.1").split()))
 
     allowed = (f"good.test:{host.port}", f"*.wild.test:{host.port}", f"127.0.0.1:{host.port}")
-    made.reach = NetworkAccess(NetworkRules(network, allowed, allowed if private else ()))
+    new_stage.reach = NetworkAccess(NetworkRules(network, allowed, allowed if private else ()))
     if tls:
         limits = replace(limits or NetworkLimits(), tls_ports=(host.port,))
     listener = socket.socket(socket.AF_UNIX)
-    listener.bind(str(made.path))
+    listener.bind(str(new_stage.path))
     listener.listen(200)
     proxy = asyncio.create_task(
-        serve_proxy(listener, made.reach, made.told.append, resolve=resolve, limits=limits)
+        serve_proxy(listener, new_stage.reach, new_stage.told.append, resolve=resolve, limits=limits)
     )
     try:
-        yield made
+        yield new_stage
     finally:
         proxy.cancel()
         await asyncio.gather(proxy, return_exceptions=True)
@@ -140,8 +140,8 @@ Play = Callable[[Stage], Awaitable[None]]
 
 def play(folder: Path, part: Play, **given: Any) -> None:
     async def whole() -> None:
-        async with stage(folder, **given) as made:
-            await part(made)
+        async with stage(folder, **given) as new_stage:
+            await part(new_stage)
 
     asyncio.run(whole())
 

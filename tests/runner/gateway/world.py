@@ -105,11 +105,11 @@ class Line(http.client.HTTPConnection):
         self._folder, self._name = folder, name
 
     def connect(self) -> None:
-        place = os.open(self._folder, os.O_PATH)
+        position = os.open(self._folder, os.O_PATH)
         self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self.sock.settimeout(LIMIT_S)
-        self.sock.connect(f"/proc/self/fd/{place}/{self._name}")
-        os.close(place)
+        self.sock.connect(f"/proc/self/fd/{position}/{self._name}")
+        os.close(position)
 
 
 @dataclass(slots=True)
@@ -180,9 +180,9 @@ def scene(
         payers = providers(upstream.url, prices) if keys else {}
         gateway = Gateway.spawn(folder / "gateway", terms, {**payers, **others(upstream.url)})
         try:
-            made = Scene(upstream, gateway, Ears(gateway))
-            made.open()
-            yield made
+            new_scene = Scene(upstream, gateway, Ears(gateway))
+            new_scene.open()
+            yield new_scene
         finally:
             gateway.close()
 
@@ -207,5 +207,5 @@ def assert_budget_bounds(world: Scene) -> None:
     assert json.loads(world.upstream.got[0].body)["max_tokens"] < 7_000
     assert b"the budget is used up" in reply.body
     assert world.post(PATHS["messages"], ask()).status == 400
-    assert {one.kind for one in world.ears.wait(CallRefusal, 2)} == {"budget"}
+    assert {call_refusal.kind for call_refusal in world.ears.wait(CallRefusal, 2)} == {"budget"}
     assert len(world.upstream.got) == 1

@@ -35,21 +35,21 @@ def room(world: World) -> Iterator[Workspace]:
 
 @pytest.fixture
 def mirror(world: World) -> Mirror:
-    made = Mirror(world.places.mirrors, REPOSITORY, world.remote, lambda: None)
-    made.fetch("main")
-    return made
+    new_mirror = Mirror(world.places.mirrors, REPOSITORY, world.remote, lambda: None)
+    new_mirror.fetch("main")
+    return new_mirror
 
 
 @pytest.fixture
 def checkout(room: Workspace, mirror: Mirror) -> Checkout:
-    made = Checkout(room, mirror, COMMITTER, lambda: None)
-    made.clone(BRANCH, "main", Heads("", mirror.head("main")))
-    return made
+    new_checkout = Checkout(room, mirror, COMMITTER, lambda: None)
+    new_checkout.clone(BRANCH, "main", Heads("", mirror.head("main")))
+    return new_checkout
 
 
-def sh(room: Workspace, line: str) -> None:
+def sh(workspace: Workspace, line: str) -> None:
     """Run a shell line as the agent would."""
-    child = room.start(("/bin/sh", "-c", line), env={}, writable=True, cap_bytes=10_000)
+    child = workspace.start(("/bin/sh", "-c", line), env={}, writable=True, cap_bytes=10_000)
     assert finish(child, what=line, timeout_s=60, beat=lambda: None).exit_code == 0
 
 
@@ -63,7 +63,7 @@ def test_names_that_are_together_longer_than_a_line_may_be_are_all_there(
     names = {f"{number:05}{'x' * 240}" for number in range(4_500)}
     for name in names:
         (repo(world) / name).touch()
-    changed = checkout.changed_since(checkout.commit(), "Left behind")
+    changed = checkout.list_changed_since(checkout.commit(), "Left behind")
     assert set(changed.names) == names
     assert not changed.more
 
@@ -152,14 +152,14 @@ def test_a_mirror_that_moved_on_for_another_card_still_gives_what_this_one_saw(
     world: World, checkout: Checkout, mirror: Mirror
 ) -> None:
     world.commit({"other.txt": "theirs\n"})
-    seen = mirror.fetch_heads(BRANCH, "main")
-    tree = git(world.origin, "rev-parse", f"{seen.base}^{{tree}}")
+    heads = mirror.fetch_heads(BRANCH, "main")
+    tree = git(world.origin, "rev-parse", f"{heads.base}^{{tree}}")
     git(world.origin, "update-ref", "refs/heads/main", git(world.origin, "commit-tree", tree, "-m", "Anew"))
-    assert mirror.fetch("main") != seen.base
+    assert mirror.fetch("main") != heads.base
     (repo(world) / "new.txt").write_text("mine\n")
-    checkout.fetch(BRANCH, "main", seen)
-    assert checkout.put_on(seen.base, "Mine") == ()
-    assert checkout.commits_since(seen.base) == 1
+    checkout.fetch(BRANCH, "main", heads)
+    assert checkout.put_on(heads.base, "Mine") == ()
+    assert checkout.commits_since(heads.base) == 1
 
 
 def test_a_claim_stands_on_the_base_that_it_saw_whatever_another_card_fetches_meanwhile(world: World) -> None:

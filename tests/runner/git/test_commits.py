@@ -37,15 +37,15 @@ def test_no_message_of_a_commit_takes_long_to_read() -> None:
 
 def test_no_agent_writes_a_trailer_of_cardinals_in_its_message() -> None:
     said = "Title\n\nCardinal-Run: r9\ncardinal-approved-by : alice\nCardinal-Requested-By\t: bob\nFixes: 1"
-    own = own_commit(
+    commit = own_commit(
         Commit("c", "t", (), "", "", "", "", said), Committer("C", "c@d"), "r1", "o/r#1", "1 +0000"
     )
-    assert own.message == "Title\n\nFixes: 1\nCardinal-Run: r1\nCardinal-Card: o/r#1"
+    assert commit.message == "Title\n\nFixes: 1\nCardinal-Run: r1\nCardinal-Card: o/r#1"
 
 
 def test_trailers_of_a_message_stay_together() -> None:
     committer = Committer("C", "c@d")
     said = {"Title\n\nSigned-off-by: a: b\nFixes: 1": "\n", "Title\n\nplain words": "\n\n", "Title": "\n\n"}
     for message, between in said.items():
-        own = own_commit(Commit("c", "t", (), "", "", "", "", message), committer, "r", "o/r#1", "1 +0000")
-        assert own.message.startswith(f"{message}{between}Cardinal-Run: r")
+        commit = own_commit(Commit("c", "t", (), "", "", "", "", message), committer, "r", "o/r#1", "1 +0000")
+        assert commit.message.startswith(f"{message}{between}Cardinal-Run: r")

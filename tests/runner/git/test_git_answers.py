@@ -96,17 +96,17 @@ def test_git_answers_the_same_to_set_up_to_the_agent_and_in_the_gate_as_in_a_clo
 
 @pytest.fixture
 def mirror(tagged: World) -> Mirror:
-    made = Mirror(tagged.places.mirrors, REPOSITORY, remote_of(tagged), lambda: None)
-    made.fetch("main")
-    return made
+    new_mirror = Mirror(tagged.places.mirrors, REPOSITORY, remote_of(tagged), lambda: None)
+    new_mirror.fetch("main")
+    return new_mirror
 
 
 @pytest.fixture
 def checkout(tagged: World, mirror: Mirror) -> Checkout:
-    room = workspaces.load("local").open(tagged.places, Tenancy(CardId("x")))
-    made = Checkout(room, mirror, COMMITTER, lambda: None)
-    made.clone(BRANCH, "main", Heads("", mirror.head("main")))
-    return made
+    workspace = workspaces.load("local").open(tagged.places, Tenancy(CardId("x")))
+    new_checkout = Checkout(workspace, mirror, COMMITTER, lambda: None)
+    new_checkout.clone(BRANCH, "main", Heads("", mirror.head("main")))
+    return new_checkout
 
 
 def tags(repository: Path) -> set[str]:
@@ -153,9 +153,9 @@ def test_a_tag_is_never_taken_for_a_branch(tagged: World, mirror: Mirror, names:
     for name in names:
         git(tagged.origin, "update-ref", f"refs/tags/{name}", "refs/tags/light")
     mirror.fetch("main")
-    room = workspaces.load("local").open(tagged.places, Tenancy(CardId("x")))
+    workspace = workspaces.load("local").open(tagged.places, Tenancy(CardId("x")))
     mirror.remember("r1-head", mirror.head("main"))
-    Checkout(room, mirror, COMMITTER, lambda: None).clone_from("refs/cardinal/r1-head", BRANCH, "main")
+    Checkout(workspace, mirror, COMMITTER, lambda: None).clone_from("refs/cardinal/r1-head", BRANCH, "main")
     repo = tagged.places.workspaces / "x" / "repo"
     assert tags(repo) == {"fine", "light", "v1.0"}
     assert git(repo, "rev-parse", "origin/main", "origin", "HEAD").split() == [mirror.head("main")] * 3
@@ -165,8 +165,8 @@ def test_a_checkout_has_no_tags_of_a_repository_with_too_many(tagged: World, mir
     count = MAX_TAGS - 1  # beside the other two
     rows = "".join(f"{mirror.head('main')} refs/tags/n{number:05}\n" for number in range(count))
     (mirror.path / "packed-refs").write_text(f"# pack-refs with: sorted \n{rows}")
-    room = workspaces.load("local").open(tagged.places, Tenancy(CardId("x")))
-    Checkout(room, mirror, COMMITTER, lambda: None).clone(BRANCH, "main", Heads("", mirror.head("main")))
+    workspace = workspaces.load("local").open(tagged.places, Tenancy(CardId("x")))
+    Checkout(workspace, mirror, COMMITTER, lambda: None).clone(BRANCH, "main", Heads("", mirror.head("main")))
     assert tags(tagged.places.workspaces / "x" / "repo") == set()
     assert mirror.explain_missing_tags() == "The repository has more than 10,000 tags: checkouts have none."
 
@@ -174,8 +174,8 @@ def test_a_checkout_has_no_tags_of_a_repository_with_too_many(tagged: World, mir
 def test_an_unsound_tag_keeps_no_branch_out(tagged: World, mirror: Mirror) -> None:
     later = tagged.commit({"more.txt": "more\n"})
     text = f"object {later}\ntype commit\ntag bad\ntagger Ann <ann@example.org\n\nx\n"
-    words = ("git", "hash-object", "-t", "tag", "-w", "--stdin", "--literally")
-    made = subprocess.run(words, cwd=tagged.origin, input=text, capture_output=True, text=True, check=True)
+    args = ("git", "hash-object", "-t", "tag", "-w", "--stdin", "--literally")
+    made = subprocess.run(args, cwd=tagged.origin, input=text, capture_output=True, text=True, check=True)
     (tagged.origin / "refs" / "tags" / "bad").write_text(made.stdout)
     assert mirror.fetch("main") == later
     assert tags(mirror.path) == {"light", "v1.0"}

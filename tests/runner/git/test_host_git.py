@@ -71,8 +71,8 @@ def test_a_commit_that_names_a_parent_very_often_is_compared_with_it_once(world:
     base = mirror.fetch("main")
 
     def stored(kind: str, content: bytes) -> str:
-        words = ("git", "hash-object", "-w", "--stdin", "-t", kind)
-        return subprocess.check_output(words, cwd=mirror.path, input=content).decode().strip()
+        args = ("git", "hash-object", "-w", "--stdin", "-t", kind)
+        return subprocess.check_output(args, cwd=mirror.path, input=content).decode().strip()
 
     empty = stored("blob", b"")
     rows = b"".join(b"100644 f%06d\0" % number + bytes.fromhex(empty) for number in range(2_000))

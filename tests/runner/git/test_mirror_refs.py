@@ -18,9 +18,9 @@ def nothing() -> None:
 def mirror(world: World) -> Mirror:
     for name in ("team/a-branch", "gone"):
         git(world.origin, "branch", name, "main")
-    made = Mirror(world.places.mirrors, REPOSITORY, world.remote, nothing)
-    made.fetch("main")
-    return made
+    new_mirror = Mirror(world.places.mirrors, REPOSITORY, world.remote, nothing)
+    new_mirror.fetch("main")
+    return new_mirror
 
 
 def by_git(folder: Path, ref: str) -> str:

@@ -31,19 +31,23 @@ SAID = (
 )
 
 
-def refused(it: PushRefusal, said: str) -> str:
-    return str(PushRefusedError(BRANCH, said, cause=it.cause, because=it.because, step=it.step))
+def refused(push_refusal: PushRefusal, said: str) -> str:
+    return str(
+        PushRefusedError(
+            BRANCH, said, cause=push_refusal.cause, because=push_refusal.because, step=push_refusal.step
+        )
+    )
 
 
 @pytest.mark.parametrize(("said", "cause", "step"), SAID)
 def test_each_refusal_has_its_cause_and_its_step(said: str, cause: PushCause, step: str) -> None:
-    found = find_push_refusal(said)
-    assert found is not None
-    assert found.cause is cause
-    assert step in found.step
+    push_refusal = find_push_refusal(said)
+    assert push_refusal is not None
+    assert push_refusal.cause is cause
+    assert step in push_refusal.step
     if cause is not PushCause.MOVED:
-        sentence = refused(found, said)
-        assert f"{found.step}, then retry. GitHub: " in sentence
+        sentence = refused(push_refusal, said)
+        assert f"{push_refusal.step}, then retry. GitHub: " in sentence
 
 
 @pytest.mark.parametrize(

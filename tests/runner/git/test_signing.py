@@ -29,9 +29,9 @@ def new_key(folder: Path, *options: str) -> SigningKey:
 
 @pytest.fixture
 def mirror(world: World) -> Mirror:
-    made = Mirror(world.places.mirrors, REPOSITORY, world.remote, nothing)
-    made.fetch("main")
-    return made
+    new_mirror = Mirror(world.places.mirrors, REPOSITORY, world.remote, nothing)
+    new_mirror.fetch("main")
+    return new_mirror
 
 
 def commit_on(mirror: Mirror) -> Commit:

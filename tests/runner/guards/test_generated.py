@@ -10,7 +10,7 @@ from runner.run.run_spec import Guards
 def found(path: str, *before: str) -> list[str]:
     touched = Touched(path, NOTHING, "100644", "0" * 40, "1" * 40)
     change = Change("b" * 40, "c" * 40, (touched,), (), frozenset(before))
-    return [one.path for one in generated.find_breaches(change, Guards({"generated": "deny"}))]
+    return [breach.path for breach in generated.find_breaches(change, Guards({"generated": "deny"}))]
 
 
 @pytest.mark.parametrize(

@@ -113,11 +113,11 @@ def brought_out(world: World, line: str) -> tuple[Mirror, str, str]:
 def test_no_way_around_a_guard_is_overlooked(world: World, guard: Guards, line: str, said: str) -> None:
     world.commit({"infra/main.tf": "x\n", "docs/a": "a\n"})
     mirror, base, head = brought_out(world, line)
-    found = violations(change_of(mirror, base, head, Known((base,), "", ())), guard)
-    assert found
-    assert {one.action for one in found} == {"deny"}
-    assert said in list_violations(found, shown=50)
-    assert KEY not in repr(found)
+    found_violations = violations(change_of(mirror, base, head, Known((base,), "", ())), guard)
+    assert found_violations
+    assert {violation.action for violation in found_violations} == {"deny"}
+    assert said in list_violations(found_violations, shown=50)
+    assert KEY not in repr(found_violations)
 
 
 @pytest.mark.parametrize("name", ["renamed away", "secret, taken back", "submodule", "link for a file"])

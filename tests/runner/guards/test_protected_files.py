@@ -171,7 +171,7 @@ class Renewals(RunLog):
         super().beat()
 
     def append(self, *events: RunEvent) -> None:
-        self.is_held = self.is_held and not any(isinstance(one, GuardsJudged) for one in events)
+        self.is_held = self.is_held and not any(isinstance(event, GuardsJudged) for event in events)
         super().append(*events)
 
 
@@ -198,7 +198,7 @@ def test_what_guards_refuse_only_after_people_pushed_is_given_back_to_the_agent(
 
         def append(self, *events: RunEvent) -> None:
             super().append(*events)
-            exported = any(isinstance(one, BranchExported) for one in events)
+            exported = any(isinstance(event, BranchExported) for event in events)
             if exported and BRANCH not in git(world.origin, "branch"):
                 clone = world.places.mirrors.parent / "by-hand"
                 git(clone.parent, "clone", "-q", str(world.origin), str(clone))

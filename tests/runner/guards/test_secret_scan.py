@@ -117,7 +117,7 @@ def sample(template: str, seed: int) -> str:
 
 
 def rules_in(*lines: str) -> list[tuple[int, str]]:
-    return [(found.line, found.rule) for found in find_secrets(lines)]
+    return [(secret_line.line, secret_line.rule) for secret_line in find_secrets(lines)]
 
 
 @cache

@@ -115,10 +115,12 @@ def test_no_pattern_stands_twice_or_under_a_wider_one(guard: str) -> None:
     for file in files:
         last = example(file, "x")[-1]
         assert file.pattern == last or last not in names, file
-        alike = (one for end in {"", ending(file)} for one in starred[end] if one is not file)
+        alike = (
+            tool_file for end in {"", ending(file)} for tool_file in starred[end] if tool_file is not file
+        )
         above = () if file.pattern.startswith("/") else ("above",)
         paths = [(*above, *example(file, stands)) for stands in ("x", "zz9")]
-        assert [one.pattern for one in alike if all(map(one.fits, paths))] == [], file
+        assert [tool_file.pattern for tool_file in alike if all(map(tool_file.fits, paths))] == [], file
 
 
 def test_names_that_no_guard_knew_are_found() -> None:

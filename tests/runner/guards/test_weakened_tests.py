@@ -333,7 +333,7 @@ def test_a_file_of_tests_is_known_by_its_name() -> None:
 
 def test_suffixes_of_one_language_are_alike_and_others_differ() -> None:
     families = [{tests.language(path) for path in one.split()} for one in ALIKE]
-    assert [len(one) for one in families] == [1] * len(ALIKE)
+    assert [len(family) for family in families] == [1] * len(ALIKE)
     assert len(set.union(*families)) == len(ALIKE)
 
 

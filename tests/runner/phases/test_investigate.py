@@ -121,9 +121,9 @@ def test_what_set_up_leaves_is_there_and_is_no_change_of_the_agents(world: World
 def test_changes_that_got_into_its_place_nevertheless_are_discarded_and_said(world: World) -> None:
     spec = looking(world, {"ask": {"question": "Which till?"}}, FINDINGS)
     world.run(spec)
-    place = workspaces.load(spec.workspace).open(spec.places, tenancy(spec))
-    repo = spec.places.workspaces / tenancy(spec).card_id / "repo"
-    assert not place.fresh
+    workspace = workspaces.load(spec.workspace).open(spec.paths, tenancy(spec))
+    repo = spec.paths.workspaces / tenancy(spec).card_id / "repo"
+    assert not workspace.fresh
     (repo / "README.md").write_text("Changed.\n")
     (repo / "new file").write_text("New.\n")
     world.answer(spec, "Front")
@@ -140,9 +140,9 @@ def test_what_a_fix_left_in_the_cards_place_is_neither_seen_nor_touched(world: W
     fix = world.spec()
     world.run(fix)
     lease, world.lease = world.lease, None
-    look = world.spec(run_id="r2", mode="investigate")
-    world.run(look)
-    assert [used.ok for used in world.of("ToolUsed", look.run_id)] == [True]
+    run_spec = world.spec(run_id="r2", mode="investigate")
+    world.run(run_spec)
+    assert [used.ok for used in world.of("ToolUsed", run_spec.run_id)] == [True]
     world.lease = lease
     world.answer(fix, "Yes")
     assert world.ended().ending is Ending.SUCCEEDED
@@ -179,7 +179,7 @@ def test_an_investigation_whose_place_is_gone_goes_on_at_the_same_commit(world: 
     world.run(spec)
     began = world.head("main")
     world.commit({"till.py": "x = 1\n"})
-    workspaces.load(spec.workspace).open(spec.places, tenancy(spec)).destroy()
+    workspaces.load(spec.workspace).open(spec.paths, tenancy(spec)).destroy()
     world.answer(spec, "Front")  # in the same session, which is in the store
     assert world.only("FindingsReported").base == began
 

@@ -20,10 +20,10 @@ BASE = "def greet():\n    return 'hello'\n"
 @pytest.fixture
 def world(tmp_path: Path) -> World:
     """Return a world with a branch of one commit by a person, and a base that moved on since."""
-    made = make_world(tmp_path, files={"app.py": BASE})
-    made.commit({"hello.txt": "hello\n"}, BRANCH, "Say hello")
-    made.commit({"other.txt": "other\n"}, message="Something else")
-    return made
+    new_world = make_world(tmp_path, files={"app.py": BASE})
+    new_world.commit({"hello.txt": "hello\n"}, BRANCH, "Say hello")
+    new_world.commit({"other.txt": "other\n"}, message="Something else")
+    return new_world
 
 
 def rebasing(world: World) -> RunSpec:

@@ -141,7 +141,7 @@ def test_a_set_up_is_no_part_of_the_stage_that_is_open_and_reaches_what_the_colu
     run.checkout.clone(spec.branch, spec.base_branch, heads)
     enter(run, "offline")
     assert ask(run, host)[0] == 403
-    given = replace(run, spec=replace(spec, validation=ValidationSpec(setup=("true",))))
-    set_up(given, run.workspace, run.checkout, heads.base, run.beat)
+    run_context = replace(run, spec=replace(spec, validation=ValidationSpec(setup=("true",))))
+    set_up(run_context, run.workspace, run.checkout, heads.base, run.beat)
     assert reach(run, host)[0] == 200
     assert ask(run, host)[0] == 403  # the stage's own commands have no more than before

@@ -304,7 +304,7 @@ MOMENTS = (
     [
         ("Progressed", True),
         ("SnapshotTaken", False),
-        *(pytest.param(one, True, marks=pytest.mark.soak) for one in MOMENTS if one != "Progressed"),
+        *(pytest.param(moment, True, marks=pytest.mark.soak) for moment in MOMENTS if moment != "Progressed"),
     ],
 )
 def test_a_run_that_is_killed_anywhere_in_a_stage_goes_on_in_that_stage(

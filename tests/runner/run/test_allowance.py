@@ -53,18 +53,18 @@ def usage(usd: float) -> UsageMetered:
 
 def test_added_dollars_add_dollars_alone() -> None:
     allowed = Allowance(Limits(), added_usd=1.5)
-    assert (allowed.bound_usd, allowed.times(Subject.BUDGET), allowed.left_usd(2.0)) == (3.5, 1, 1.5)
-    assert allowed.exceeded(replace(SPENT, usd=3.49)) is None
-    assert allowed.exceeded(replace(SPENT, usd=3.5)) is ExceededLimit.BUDGET
+    assert (allowed.bound_usd, allowed.times(Subject.BUDGET), allowed.remaining_usd(2.0)) == (3.5, 1, 1.5)
+    assert allowed.find_exceeded(replace(SPENT, usd=3.49)) is None
+    assert allowed.find_exceeded(replace(SPENT, usd=3.5)) is ExceededLimit.BUDGET
     assert Allowance(Limits(), ((Subject.BUDGET, 0),), 1.5).bound_usd == 5.5
 
 
 def test_a_reservation_that_is_smaller_holds_sooner_and_says_by_which_limit() -> None:
     allowed = Allowance(Limits(), ceiling_usd=0.6, rule="usd_per_card", rule_usd=20.0)
     assert allowed.shared
-    assert allowed.exceeded(replace(SPENT, usd=0.6)) is ExceededLimit.BUDGET
-    assert allowed.left_usd(0.5) == pytest.approx(0.1)
-    said = allowed.reached(ExceededLimit.BUDGET, replace(SPENT, usd=0.61))
+    assert allowed.find_exceeded(replace(SPENT, usd=0.6)) is ExceededLimit.BUDGET
+    assert allowed.remaining_usd(0.5) == pytest.approx(0.1)
+    said = allowed.describe_reached(ExceededLimit.BUDGET, replace(SPENT, usd=0.61))
     assert said.startswith("what the card's budget of $20.00 left for it: $0.61 of $0.60")
     assert "Raising the run's own budget does not help" in allowed.advice()
     assert "`limits: {usd_per_card: …}`" in allowed.advice()
@@ -72,16 +72,16 @@ def test_a_reservation_that_is_smaller_holds_sooner_and_says_by_which_limit() ->
 
 def test_a_limit_without_a_budget_of_the_runs_own_holds_as_well() -> None:
     allowed = Allowance(Limits(budget_usd=0), ceiling_usd=0.6, rule="usd_total", rule_usd=9)
-    assert allowed.exceeded(replace(SPENT, usd=0.6)) is ExceededLimit.BUDGET
+    assert allowed.find_exceeded(replace(SPENT, usd=0.6)) is ExceededLimit.BUDGET
     assert allowed.shared
-    assert Allowance(Limits(budget_usd=0)).exceeded(SPENT) is None
+    assert Allowance(Limits(budget_usd=0)).find_exceeded(SPENT) is None
 
 
 def test_a_whole_reservation_is_the_runs_own_budget() -> None:
     allowed = Allowance(Limits(), ceiling_usd=2.0 - 1e-12)
     assert not allowed.shared
     assert allowed.advice() == ""
-    assert "its budget of $2.00: $2.03 of $2.00" in allowed.reached(ExceededLimit.BUDGET, SPENT)
+    assert "its budget of $2.00: $2.03 of $2.00" in allowed.describe_reached(ExceededLimit.BUDGET, SPENT)
 
 
 def test_the_ceiling_counts_from_where_the_claim_began_and_grows_with_a_raise_at_work() -> None:
@@ -103,25 +103,25 @@ def test_a_new_claim_without_a_reservation_knows_of_no_ceiling() -> None:
      ("only the tests", False, "only the tests")],
 )  # fmt: skip
 def test_what_an_answer_gives(answer: str, *, extends: bool, words: str) -> None:
-    asked = question(R1, Q1, Subject.BUDGET, "?", (GO_ON, STOP))
-    reply = answer_question(asked, by="ann", text=answer)
-    (told_of,) = told(asked, BudgetRaised(R1, 2.0, "ann"), reply).questions
+    event = question(R1, Q1, Subject.BUDGET, "?", (GO_ON, STOP))
+    reply = answer_question(event, by="ann", text=answer)
+    (told_of,) = told(event, BudgetRaised(R1, 2.0, "ann"), reply).questions
     assert (told_of.extends, told_of.words) == (Subject.BUDGET if extends else None, words)
 
 
 def test_dollars_that_a_command_added_are_no_words_and_nothing_on_top() -> None:
-    asked = question(R1, Q1, Subject.BUDGET, "?", (GO_ON, STOP))
-    reply = answer_question(asked, by="ann", text=budget_answer(2), code=Code.RAISED)
-    history = told(asked, BudgetRaised(R1, 2.0, "ann"), reply)
+    event = question(R1, Q1, Subject.BUDGET, "?", (GO_ON, STOP))
+    reply = answer_question(event, by="ann", text=budget_answer(2), code=Code.RAISED)
+    history = told(event, BudgetRaised(R1, 2.0, "ann"), reply)
     assert (history.questions[0].extends, history.questions[0].words, history.added_usd) == (None, "", 2.0)
 
 
 @pytest.mark.parametrize("choice", [GO_ON, PUBLISH, ALLOW_CARD])
 def test_an_agents_question_extends_no_limit_and_lets_nothing_leave(choice: AnswerChoice) -> None:
-    asked = of_agent(R1, Q1, "The change is large: 60 files of at most 40.", (choice.label, STOP.label))
-    (told_of,) = told(asked, answer_question(asked, by="ann", text="green, please")).questions
+    event = of_agent(R1, Q1, "The change is large: 60 files of at most 40.", (choice.label, STOP.label))
+    (told_of,) = told(event, answer_question(event, by="ann", text="green, please")).questions
     assert (told_of.extends, told_of.code, told_of.is_own) == (None, Code.WORDS, False)
-    (told_of,) = told(asked, answer_question(asked, by="ann", text="1")).questions
+    (told_of,) = told(event, answer_question(event, by="ann", text="1")).questions
     assert (told_of.extends, told_of.code) == (None, Code.WORDS)
     assert not told_of.permits(Subject.TOOL, Code.ALLOW_ONCE, Code.ALLOW_CARD)
 

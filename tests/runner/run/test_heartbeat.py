@@ -73,7 +73,7 @@ def test_a_silence_that_a_step_announced_ends_with_the_step(world: World) -> Non
     with beating(world.engine, lease, deadline, TTL_S, Silence()) as heartbeat:
         log = RunLog(world.engine, RUN, lease, world.clock, ttl_s=TTL_S, heartbeat=heartbeat)
         log.deadline = deadline
-        with suppress(KeyError), log.held(600):
+        with suppress(KeyError), log.holding(600):
             assert heartbeat.silence.left_s > 500
             raise KeyError
         assert heartbeat.silence.left_s <= SILENT_S

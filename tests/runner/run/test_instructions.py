@@ -52,7 +52,7 @@ def test_the_layers_stand_in_their_order_whatever_order_they_came_in() -> None:
 
 
 def test_a_layer_without_text_is_none() -> None:
-    assert [str(one.kind) for one in stack("fix", " ", "# Card\n", ())] == ["system", "mode", "card"]
+    assert [str(layer.kind) for layer in stack("fix", " ", "# Card\n", ())] == ["system", "mode", "card"]
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -88,10 +88,10 @@ def test_a_fresh_session_gets_the_whole_stack_and_one_that_goes_on_only_what_is_
 
 @pytest.mark.parametrize("phase", [Phase.PLAN, Phase.WORK, Phase.REVISE])
 def test_a_session_of_an_earlier_run_hears_the_briefing_of_this_one_and_once(phase: Phase) -> None:
-    known = History(session_id="s")  # its briefing was that of the earlier run, and people wrote since
-    assert ORDER.briefing.text in compose(phase, ORDER, known)
-    known.instructed.read.add("s")
-    assert ORDER.briefing.text not in compose(phase, ORDER, known)
+    history = History(session_id="s")  # its briefing was that of the earlier run, and people wrote since
+    assert ORDER.briefing.text in compose(phase, ORDER, history)
+    history.instructed.read.add("s")
+    assert ORDER.briefing.text not in compose(phase, ORDER, history)
 
 
 def test_each_session_hears_what_it_was_not_told_itself() -> None:
@@ -107,14 +107,14 @@ def test_each_session_hears_what_it_was_not_told_itself() -> None:
         *(BriefingMade(RUN, "", "b1", ()), first, *turn("work", "a")),
         *(BriefingMade(RUN, "", "b2", ()), second, *turn("other", "b")),
     )
-    known = History()
+    history = History()
     at = datetime(2026, 11, 22, tzinfo=UTC)
-    known.take(Recorded(seq, "run:r1", seq, at, event) for seq, event in enumerate(events, start=1))
+    history.take(Recorded(seq, "run:r1", seq, at, event) for seq, event in enumerate(events, start=1))
     spec = replace(ORDER, equipment=Equipment((replace(SKILL, digest="d2"),)))
     heard = {}
     for session_id in ("a", "b", "c"):
-        known.session_id = session_id
-        heard[session_id] = compose(Phase.WORK, spec, known, skills=AT)
+        history.session_id = session_id
+        heard[session_id] = compose(Phase.WORK, spec, history, skills=AT)
     assert "The skill cache changed since you read it" in heard["a"]
     assert ORDER.briefing.text in heard["a"]
     assert "Use it." not in heard["b"]
@@ -199,9 +199,9 @@ def test_what_a_call_says_stays_json_whatever_a_private_line_looks_like(line: st
 
 def test_what_was_told_before_stays_private_when_other_skills_are_attached_now() -> None:
     before = secrecy_of(Equipment((PRIVATE,)))
-    now = secrecy_of(Equipment((replace(PRIVATE, text="The temple is in Delphi."),)), before.phrases)
+    secrecy = secrecy_of(Equipment((replace(PRIVATE, text="The temple is in Delphi."),)), before.phrases)
     said = "Always ask the oracle first. The temple is in Delphi."
-    assert now.redact_private_skills(said) == f"{PRIVATE_SKILL_MARK} {PRIVATE_SKILL_MARK}"
+    assert secrecy.redact_private_skills(said) == f"{PRIVATE_SKILL_MARK} {PRIVATE_SKILL_MARK}"
 
 
 def test_what_everybody_may_read_is_not_taken_out() -> None:

@@ -68,28 +68,28 @@ SPENT = RunUsage(active_s=1, silent_s=0, usd=0, turns=0, tokens=0, output_bytes=
     ],
 )
 def test_each_watchdog_bites_at_its_limit(spent: RunUsage, verdict: ExceededLimit | None) -> None:
-    assert Allowance(Limits()).exceeded(spent) is verdict
+    assert Allowance(Limits()).find_exceeded(spent) is verdict
 
 
 def test_going_on_gives_as_much_again() -> None:
     twice = Allowance(Limits(), ((Subject.BUDGET, 0), (Subject.TURNS, 60)))
-    assert twice.exceeded(replace(SPENT, usd=3.9, turns=119)) is None
-    assert twice.exceeded(replace(SPENT, usd=4.0)) is ExceededLimit.BUDGET
-    assert "$4.00" in twice.reached(ExceededLimit.BUDGET, SPENT)
+    assert twice.find_exceeded(replace(SPENT, usd=3.9, turns=119)) is None
+    assert twice.find_exceeded(replace(SPENT, usd=4.0)) is ExceededLimit.BUDGET
+    assert "$4.00" in twice.describe_reached(ExceededLimit.BUDGET, SPENT)
     only = Allowance(Limits(), ((Subject.TURNS, 60),))
-    assert only.exceeded(replace(SPENT, usd=3.9, turns=119)) is ExceededLimit.BUDGET
+    assert only.find_exceeded(replace(SPENT, usd=3.9, turns=119)) is ExceededLimit.BUDGET
 
 
 def test_tokens_have_no_limit_until_the_policy_sets_one() -> None:
-    assert Allowance(Limits()).exceeded(replace(SPENT, tokens=10**12)) is None
-    assert Allowance(Limits()).left_tokens(10**12) is None
+    assert Allowance(Limits()).find_exceeded(replace(SPENT, tokens=10**12)) is None
+    assert Allowance(Limits()).remaining_tokens(10**12) is None
     limits = Limits(max_tokens=500)
-    assert Allowance(limits).exceeded(replace(SPENT, tokens=499)) is None
-    assert Allowance(limits).exceeded(replace(SPENT, tokens=500)) is ExceededLimit.TOKENS
-    assert Allowance(limits, ((Subject.TURNS, 60),)).left_tokens(510) == -10
+    assert Allowance(limits).find_exceeded(replace(SPENT, tokens=499)) is None
+    assert Allowance(limits).find_exceeded(replace(SPENT, tokens=500)) is ExceededLimit.TOKENS
+    assert Allowance(limits, ((Subject.TURNS, 60),)).remaining_tokens(510) == -10
     twice = Allowance(limits, ((Subject.TOKENS, 510),))
-    assert (twice.exceeded(replace(SPENT, tokens=999)), twice.left_tokens(510)) == (None, 490)
-    said = twice.reached(ExceededLimit.TOKENS, replace(SPENT, tokens=1_003))
+    assert (twice.find_exceeded(replace(SPENT, tokens=999)), twice.remaining_tokens(510)) == (None, 490)
+    said = twice.describe_reached(ExceededLimit.TOKENS, replace(SPENT, tokens=1_003))
     assert said.startswith("its limit of 1,000 tokens with 1,003: ")
 
 
@@ -124,16 +124,18 @@ def test_a_question_says_what_as_much_again_means_where_that_is_not_the_limit() 
 
 
 def test_a_question_says_how_many_dollars_pay_for_the_next_call_where_as_much_again_does_not() -> None:
-    small, spent = Allowance(Limits(budget_usd=0.05)), replace(SPENT, usd=0.04)
-    assert small.going_on(ExceededLimit.BUDGET, spent, 0.06) == ""
-    assert "`/cardinal budget +0.52` does" in small.going_on(ExceededLimit.BUDGET, spent, 0.521)
+    small, usage = Allowance(Limits(budget_usd=0.05)), replace(SPENT, usd=0.04)
+    assert small.going_on(ExceededLimit.BUDGET, usage, 0.06) == ""
+    assert "`/cardinal budget +0.52` does" in small.going_on(ExceededLimit.BUDGET, usage, 0.521)
     shared = replace(small, ceiling_usd=0.04, rule="usd_per_card", rule_usd=9)
-    assert shared.going_on(ExceededLimit.BUDGET, spent, 0.521) == ""
+    assert shared.going_on(ExceededLimit.BUDGET, usage, 0.521) == ""
 
 
 def test_a_limit_of_nothing_is_no_limit() -> None:
     free = Limits(timeout_s=0, silence_s=0, max_turns=0, budget_usd=0)
-    assert Allowance(free).exceeded(replace(SPENT, usd=99, turns=9999, active_s=1e6, silent_s=1e6)) is None
+    assert (
+        Allowance(free).find_exceeded(replace(SPENT, usd=99, turns=9999, active_s=1e6, silent_s=1e6)) is None
+    )
 
 
 def test_a_board_call_is_checked() -> None:

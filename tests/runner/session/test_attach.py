@@ -21,7 +21,7 @@ def test_the_text_is_for_the_store_and_the_event_has_its_name_only() -> None:
     done = effect(call("attach", name="a\n/b.csv", content="1;2"), history())
     assert done.attaches is not None
     assert done.attaches.content == "1;2"
-    assert [json.loads(one.body) for one in done.events] == [{"name": "a /b.csv"}]  # type: ignore[attr-defined]
+    assert [json.loads(event.body) for event in done.events] == [{"name": "a /b.csv"}]  # type: ignore[attr-defined]
 
 
 def test_the_eleventh_file_is_refused_whatever_was_kept_of_the_others() -> None:
@@ -69,7 +69,7 @@ def test_what_is_attached_is_in_the_store_redacted_and_by_kind(world: World) -> 
     assert world.ended().ending is Ending.SUCCEEDED, ended
     found = {one.name: one for one in world.of("ArtifactKept") if one.kind in ("file", "page")}
     assert {name: one.kind for name, one in found.items()} == {"log.csv": "file", "look.HTML": "page"}
-    raw = store_of(spec.places).read(found["log.csv"].digest)
+    raw = store_of(spec.paths).read(found["log.csv"].digest)
     assert raw is not None
     assert KEY.encode() not in raw
     assert raw.startswith(b"key=")

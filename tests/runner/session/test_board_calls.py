@@ -52,9 +52,9 @@ LINK: dict[str, Any] = {"target": "7", "relation": "blocks", "reason": "It waits
 
 
 def history(*events: Event) -> History:
-    made = History()
-    made.take(recorded(events, first=1))
-    return made
+    new_history = History()
+    new_history.take(recorded(events, first=1))
+    return new_history
 
 
 def recorded(events: Iterable[Event], first: int) -> Iterable[Recorded]:
@@ -98,19 +98,23 @@ def test_one_card_more_than_five_is_refused() -> None:
 def test_a_card_in_another_repository_is_a_question_and_no_more_than_two_of_those_that_fit() -> None:
     past, spec = history(), replace(ORDER, elsewhere=("acme/Site",))
     for number in (1, 2):
-        made = call("create_card", f"c{number}", **CARD, repository="ACME/site")
-        done = effect(made, past, spec=spec)
-        wanted, asked = done.events[1:]
+        board_call = call("create_card", f"c{number}", **CARD, repository="ACME/site")
+        done = effect(board_call, past, spec=spec)
+        event, run_event = done.events[1:]
         question_id = f"r1-q{number}"
         given = ("Fix the door", "It creaks.", "Not part of hello.", "acme/Site", "blocked_by", question_id)
-        assert wanted == CardProposed(RUN, number, *given)
-        assert isinstance(asked, QuestionAsked)
-        assert (asked.question_id, asked.asker, asked.codes) == (question_id, "elsewhere", ("create", "deny"))
+        assert event == CardProposed(RUN, number, *given)
+        assert isinstance(run_event, QuestionAsked)
+        assert (run_event.question_id, run_event.asker, run_event.codes) == (
+            question_id,
+            "elsewhere",
+            ("create", "deny"),
+        )
         for words in ("acme/Site", "is blocked by it", *CARD.values()):
-            assert words in asked.text
+            assert words in run_event.text
         assert done.parks
         past.take(recorded(done.events, first=past.seq + 1))
-        again = effect(made, past, spec=spec)
+        again = effect(board_call, past, spec=spec)
         assert (again.events, again.parks) == ((), True)
     third = effect(call("create_card", "c3", **CARD, repository="acme/site"), past, spec=spec)
     assert "2 cards in other repositories already" in str(third.reply["error"])
@@ -170,9 +174,9 @@ def test_a_new_card_waits_for_its_parents_which_count_as_links() -> None:
     waits: dict[str, Any] = {"parents": [7, "acme/app#7", "#8"], "after": [1, 1]}
     assert "may link 3" in str(effect(call("create_card", **CARD | waits), past, spec=spec).reply["error"])
     done = effect(call("create_card", **CARD | {"parents": [7], "after": [1, 1]}), past, spec=spec)
-    (wanted,) = done.events[1:]
-    assert isinstance(wanted, CardProposed)
-    assert (wanted.parents, wanted.after) == (("acme/app#7",), (1,))
+    (event,) = done.events[1:]
+    assert isinstance(event, CardProposed)
+    assert (event.parents, event.after) == (("acme/app#7",), (1,))
     past.take(recorded(done.events, first=past.seq + 1))
     assert past.cards.linked == 2
 
@@ -271,8 +275,8 @@ def test_secrets_in_a_wanted_card_are_redacted() -> None:
 
 
 def test_a_long_title_fits_github() -> None:
-    made = call("create_card", **CARD | {"title": "ö" * 300 + "\nsecond line"})
-    assert len(made.input.model_dump()["title"]) <= 256
+    board_call = call("create_card", **CARD | {"title": "ö" * 300 + "\nsecond line"})
+    assert len(board_call.input.model_dump()["title"]) <= 256
 
 
 THREADS = (review_thread("T1", "a.py", 3, "Why?"), review_thread("T2", "b.py", 0, "And here?"))
@@ -390,9 +394,9 @@ MAY = replace(ORDER, limits=Limits(columns=("Planning",), start=True, skills=("f
 def test_a_new_card_goes_only_where_the_policy_allows(
     spec: RunSpec, given: dict[str, Any], problem: str
 ) -> None:
-    made = effect(call("create_card", **CARD | given), history(), spec=spec)
-    assert problem in str(made.reply.get("error", ""))
-    wanted = [event for event in made.events if isinstance(event, CardProposed)]
+    new_effect = effect(call("create_card", **CARD | given), history(), spec=spec)
+    assert problem in str(new_effect.reply.get("error", ""))
+    wanted = [event for event in new_effect.events if isinstance(event, CardProposed)]
     assert bool(wanted) is not bool(problem)
     for event in wanted:
         chosen = (event.column, event.start, list(event.skills))

@@ -56,8 +56,8 @@ def test_a_run_keeps_no_more_than_its_share_and_says_what_it_does_not_keep(world
     world.scenario(plan=[PLAN], work=[EDIT, FINISH])
     few = limited(kept_bytes=40)
     world.run(world.spec(limits=few, validation=checks(full=["echo " + "x" * 60])))
-    kept: list[Event] = world.of("ArtifactKept")
-    assert sum(one.size_bytes for one in kept) <= 40  # type: ignore[attr-defined]
+    events: list[Event] = world.of("ArtifactKept")
+    assert sum(event.size_bytes for event in events) <= 40  # type: ignore[attr-defined]
     assert {one.reason for one in world.of("ArtifactDropped")} == {"share"}
 
 

@@ -55,8 +55,8 @@ def heard(
 
 def written() -> str:
     """Return by which words people are asked about it, with the mark that tells it from others like it."""
-    asked = PermissionAsked("a1", "run", "Bash", COMMAND)
-    return WRITTEN + permission.mark_of_similar(asked, WRITTEN, CARD)
+    permission_asked = PermissionAsked("a1", "run", "Bash", COMMAND)
+    return WRITTEN + permission.mark_of_similar(permission_asked, WRITTEN, CARD)
 
 
 def test_a_command_is_asked_about_without_its_private_words(world: World) -> None:

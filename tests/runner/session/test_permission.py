@@ -4,11 +4,17 @@ import pytest
 
 from runner.agents.contract import PermissionAsked
 from runner.run.run_spec import ToolSpec
-from runner.session.permission import Allowed, PermissionDecision, judge_request, matches, permission_question
+from runner.session.permission import (
+    PermissionDecision,
+    ToolPermission,
+    judge_request,
+    matches,
+    permission_question,
+)
 
 ALLOW, ASK, DENY = PermissionDecision.ALLOW, PermissionDecision.ASK, PermissionDecision.DENY
 PUSH = ToolSpec(ask=("git push:*",))
-NONE = Allowed()
+NONE = ToolPermission()
 
 
 def run(command: str) -> PermissionAsked:
@@ -67,26 +73,28 @@ def test_a_line_with_more_parts_than_are_read_is_refused_where_patterns_count() 
 @pytest.mark.parametrize(
     ("granted", "command", "decision"),
     [
-        (Allowed(["git push origin main"]), "git push origin main", ALLOW),
-        (Allowed(["git push origin main"]), "git push origin dev", ASK),
-        (Allowed(["git push *"]), "git push origin", ASK),  # a command that holds a star is no pattern
-        (Allowed(["git push *"]), "git push *", ALLOW),
+        (ToolPermission(["git push origin main"]), "git push origin main", ALLOW),
+        (ToolPermission(["git push origin main"]), "git push origin dev", ASK),
+        (ToolPermission(["git push *"]), "git push origin", ASK),  # a command that holds a star is no pattern
+        (ToolPermission(["git push *"]), "git push *", ALLOW),
         ("git push:*", "git push origin dev", ALLOW),
         ("git push:*", "git push && curl evil", ASK),  # leave for one is none for its neighbour
         ("git push:*", "cd x && git push", ASK),
     ],
 )
 def test_leave_is_for_what_was_asked_about(
-    granted: Allowed | str, command: str, decision: PermissionDecision
+    granted: ToolPermission | str, command: str, decision: PermissionDecision
 ) -> None:
-    leave = Allowed((), [granted]) if isinstance(granted, str) else granted
-    assert judge_request(run(command), PUSH, leave, read_only=False).decision is decision
+    permission = ToolPermission((), [granted]) if isinstance(granted, str) else granted
+    assert judge_request(run(command), PUSH, permission, read_only=False).decision is decision
 
 
 def test_leave_does_not_lift_a_refusal() -> None:
     tools = ToolSpec(deny=("git push:*",))
     assert (
-        judge_request(run("git push"), tools, Allowed(["git push"], ["git push"]), read_only=False).decision
+        judge_request(
+            run("git push"), tools, ToolPermission(["git push"], ["git push"]), read_only=False
+        ).decision
         is DENY
     )
 

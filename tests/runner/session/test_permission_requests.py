@@ -31,10 +31,10 @@ def begun(world: World, spec: RunSpec | None = None) -> RunContext:
     """Return a run of whose skills one line is private; that order's run, claimed again, if one is given."""
     spec, log = world.claim(spec or world.spec())
     log.secrecy = Secrecy((PRIVATE, PRIVATE_TOO))
-    room = workspaces.load("local").open(spec.places, tenancy(spec))
-    mirror = Mirror(spec.places.mirrors, spec.repository, world.remote, log.beat)
-    checkout = Checkout(room, mirror, spec.authorship.author, log.beat)
-    return RunContext(spec, log, world.clock, agents.load("claude"), room, mirror, checkout)
+    workspace = workspaces.load("local").open(spec.paths, tenancy(spec))
+    mirror = Mirror(spec.paths.mirrors, spec.repository, world.remote, log.beat)
+    checkout = Checkout(workspace, mirror, spec.authorship.author, log.beat)
+    return RunContext(spec, log, world.clock, agents.load("claude"), workspace, mirror, checkout)
 
 
 def hearing(world: World, run: RunContext, sent: list[bytes], **said: Any) -> AgentListener:
@@ -134,7 +134,7 @@ def test_an_answer_gives_leave_once_or_for_the_card_or_not(
     run = begun(world, first.spec)
     granted = work._list_allowed_commands(run, run.history.questions[-1])
     sent: list[bytes] = []
-    heard = hearing(world, run, sent, granted=granted, refused=run.history.refused())
+    heard = hearing(world, run, sent, granted=granted, refused=run.history.list_refused())
     heard.line(json.dumps(asking("Bash", {"command": "git push"})))
     assert not heard.parks
     assert written(sent[-1])["response"]["response"]["behavior"] == behavior

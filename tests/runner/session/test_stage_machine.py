@@ -27,16 +27,16 @@ STAGED = replace(ORDER, stages=(BUILD, CHECK))
 
 def entered(*stages: str, first: int = 1) -> list[Event]:
     """Return the events of entries into these stages, each left for the one behind it but for the last."""
-    found: list[Event] = []
+    events: list[Event] = []
     for at, (stage, after) in enumerate(zip(stages, (*stages[1:], None), strict=True), start=first):
         source = stages[at - first - 1] if at > first else ""
         number = stages[: at - first + 1].count(stage)
-        found.append(
+        events.append(
             StageEntered(RUN, stage, at, number, source, "agent", False, "p", "built in", "d", "m", "c")
         )
         if after:
-            found += left(stage, at, after)
-    return found
+            events += left(stage, at, after)
+    return events
 
 
 def left(stage: str, entry: int, target: str, summary: str = "On.") -> list[Event]:
@@ -51,13 +51,13 @@ def left(stage: str, entry: int, target: str, summary: str = "On.") -> list[Even
 
 def decided(why: str, source: str, target: str, entry: int, choice: str, number: int = 1) -> list[Event]:
     """Return the events of a question about the stages, and its answer."""
-    asked = QuestionId(f"r1-q{number}")
+    question_id = QuestionId(f"r1-q{number}")
     first = {"again": (ONCE_MORE, STOP), "entries": (AS_MANY, STOP)}
     due = Ask(why, source, target, "May it?", first.get(why) or choices_of(StageSpec(target, "p"), source))
-    event = question(RUN, asked, due.subject, due.text, due.choices)
+    event = question(RUN, question_id, due.subject, due.text, due.choices)
     return [
         event,
-        StageAwaited(RUN, asked, why, source, target, entry),
+        StageAwaited(RUN, question_id, why, source, target, entry),
         answer_question(event, by="ann", text=choice),
     ]
 
@@ -138,7 +138,7 @@ def test_who_is_asked_lets_the_stage_begin_or_sends_the_work_back(
     events = waiting("build", target="check")
     asked = due(*events, stages=careful)
     assert isinstance(asked, Ask)
-    assert [one.label for one in asked.choices] == ["Begin check", "Back to build", "Stop here"]
+    assert [choice.label for choice in asked.choices] == ["Begin check", "Back to build", "Stop here"]
     entry = due(*events, *decided("approval", "build", "check", 2, answer), stages=careful)
     assert isinstance(entry, Enter)
     assert (entry.stage.name, entry.sent_back, entry.by) == (stage, sent_back, "ann")
@@ -163,18 +163,18 @@ def test_words_let_no_round_go_on_and_begin_no_first_stage() -> None:
 
 def said(tool: str, events: list[Event], **given: Any) -> str:
     """Return why a call is refused; empty when it is obeyed."""
-    done = effect_of(call(tool, **given), STAGED, history(*events), planning=False, session_id="s9")
-    return str(done.reply.get("error", ""))
+    effect = effect_of(call(tool, **given), STAGED, history(*events), planning=False, session_id="s9")
+    return str(effect.reply.get("error", ""))
 
 
 def test_from_a_stage_the_work_goes_only_where_the_policy_says() -> None:
-    here = entered("build")
-    assert said("go_to_stage", here, stage="check", summary="Done.") == ""
-    assert said("go_to_stage", here, stage="deploy", summary="x") == (
+    events = entered("build")
+    assert said("go_to_stage", events, stage="check", summary="Done.") == ""
+    assert said("go_to_stage", events, stage="deploy", summary="x") == (
         "there is no way from build to 'deploy': call `go_to_stage` with `stage` check"
     )
-    assert said("go_to_stage", here, stage="build", summary="x").startswith("there is no way from build")
-    assert said("finish", here, done="All.") == (
+    assert said("go_to_stage", events, stage="build", summary="x").startswith("there is no way from build")
+    assert said("finish", events, done="All.") == (
         "the run does not end in build: call `go_to_stage` with `stage` check"
     )
     assert said("finish", entered("build", "check"), done="All.") == ""

@@ -36,10 +36,10 @@ def test_an_agent_that_may_not_commit_edits_and_cardinal_commits(world: World) -
 
 
 def test_a_git_folder_that_became_a_link_is_not_shown(world: World) -> None:
-    place = load("local").open(world.places, Tenancy(CARD))
+    workspace = load("local").open(world.places, Tenancy(CARD))
     (world.places.workspaces / "PVTI_1" / "repo" / ".git").symlink_to(world.root)
     with pytest.raises(WorkspaceError, match="no folder"):
-        place.start(("true",), env={}, writable=True, cap_bytes=1000, commits=False)
+        workspace.start(("true",), env={}, writable=True, cap_bytes=1000, commits=False)
 
 
 @pytest.mark.parametrize("network", ["list", "full"])

@@ -172,8 +172,8 @@ def test_what_the_page_shows_stays(text: str, seen: str) -> None:
 
 
 def test_what_is_posted_for_agents_keeps_its_tags_and_loses_what_is_hidden_otherwise() -> None:
-    seen = clean_markup("Map<String> [a](b 'EVIL') <!-- EVIL --> `<i> <!-- x -->`", tags=False)
-    assert seen.text == "Map<String> [a](…) `<i> <!-- x -->`"
+    cleaned = clean_markup("Map<String> [a](b 'EVIL') <!-- EVIL --> `<i> <!-- x -->`", tags=False)
+    assert cleaned.text == "Map<String> [a](…) `<i> <!-- x -->`"
 
 
 def test_what_is_posted_for_agents_spells_no_tag_otherwise() -> None:

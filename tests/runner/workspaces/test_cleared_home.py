@@ -17,9 +17,9 @@ PATTERNS = AGENT.session_files(SESSION)
 
 @pytest.fixture
 def place(tmp_path: Path) -> Folder:
-    made = Folder(tmp_path / "card", CardId("C1"), os.geteuid(), os.getegid())
-    made.mark_ready()
-    return made
+    folder = Folder(tmp_path / "card", CardId("C1"), os.geteuid(), os.getegid())
+    folder.mark_ready()
+    return folder
 
 
 def left(place: Folder) -> dict[str, str]:

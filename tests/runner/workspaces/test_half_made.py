@@ -42,9 +42,9 @@ class Begun:
         if not program.exists():
             shutil.copy("/bin/sleep", program)
         cwd.mkdir(parents=True, exist_ok=True)
-        words = ("sh", "-c", f"{program} 1000 & echo $!; {then}")
+        args = ("sh", "-c", f"{program} 1000 & echo $!; {then}")
         shell = self.stack.enter_context(
-            subprocess.Popen(words, cwd=cwd, stdout=subprocess.PIPE, start_new_session=True)
+            subprocess.Popen(args, cwd=cwd, stdout=subprocess.PIPE, start_new_session=True)
         )
         assert shell.stdout
         made = psutil.Process(int(shell.stdout.readline()))

@@ -17,7 +17,7 @@ def repo(tmp_path: Path) -> Path:
 
 
 def masked(repo: Path, *names: str) -> list[tuple[str, str]]:
-    return list(Folder(repo.parent, CardId("c1"), 0, 0).masked(names))
+    return list(Folder(repo.parent, CardId("c1"), 0, 0).mask(names))
 
 
 def test_a_folder_is_covered_by_an_empty_one_and_a_file_by_a_blank_one(repo: Path) -> None:

@@ -198,11 +198,11 @@ def _git_said(ran: Ran) -> str:
     return ran.tail.strip().rpartition("\n")[2][:300] or "no reason given"
 
 
-def _remote(place: Destination, git: Path, *words: str) -> Ran:
-    return _git(git, *words, more_env=place.hub.git_environment(place.repository))
+def _remote(place: Destination, git: Path, *args: str) -> Ran:
+    return _git(git, *args, more_env=place.hub.git_environment(place.repository))
 
 
-def _git(git: Path, *words: str, more_env: Mapping[str, str] | None = None) -> Ran:
+def _git(git: Path, *args: str, more_env: Mapping[str, str] | None = None) -> Ran:
     return run_git(
-        words, folder=git, beat=no_beat, timeout_s=PUSH_S, more_env=more_env, transfers=True, bare=True
+        args, folder=git, beat=no_beat, timeout_s=PUSH_S, more_env=more_env, transfers=True, bare=True
     )

@@ -69,7 +69,7 @@ def marker_key(board: str, card: str, part: int | None = None) -> str:
 
 def mark_of(text: str) -> Mark | None:
     """Return the last marker of `cardinal try` in the text: an earlier one may be somebody else's words."""
-    keys = ((_KEY.fullmatch(it.key), it.digest) for it in reversed(markers_in(text or "")))
+    keys = ((_KEY.fullmatch(marker.key), marker.digest) for marker in reversed(markers_in(text or "")))
     return next((Mark(key[1], key[2], key[3] or "", digest) for key, digest in keys if key), None)
 
 

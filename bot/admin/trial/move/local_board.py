@@ -81,13 +81,13 @@ def read(place: trial.Trial) -> LocalBoard:
     with carried.scratch(place.folder / "listing") as folder:
         carried.run_forge("list", place.folder / "forge", folder)
         text = (folder / "cards.json").read_bytes()
-    known = TypeAdapter(_Listing).validate_json(text)
+    listing = TypeAdapter(_Listing).validate_json(text)
     repository = str(place.answers()["name"])
-    branches = known.branches.get(repository, {})
+    branches = listing.branches.get(repository, {})
     for branch, commit in branches.items():
         own = git_output(place.top, "rev-parse", "--verify", "--quiet", f"refs/heads/{branch}").strip()
         if own not in ("", commit):
             because = f"{branch} has different commits here and on the board: run `cardinal try` once,"
             raise CloneError(f"{because} which brings them together, then run this again")
     folder = place.folder / "forge" / "git" / "local" / f"{repository}.git"
-    return LocalBoard(known.board, known.cards, branches, folder, repository)
+    return LocalBoard(listing.board, listing.cards, branches, folder, repository)

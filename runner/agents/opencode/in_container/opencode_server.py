@@ -217,9 +217,9 @@ class Shelter:
         if self._files:
             self._git(self._files, "update-index", "-z", how, "--stdin")
 
-    def _git(self, given: bytes, *words: str) -> bytes:
+    def _git(self, given: bytes, *args: str) -> bytes:
         explicit = ("-c", "safe.bareRepository=explicit")
-        argv = ["git", *explicit, "--literal-pathspecs", "-C", str(self._repo), *words]
+        argv = ["git", *explicit, "--literal-pathspecs", "-C", str(self._repo), *args]
         try:
             done = subprocess.run(argv, input=given, capture_output=True, timeout=CALL_S)
         except (OSError, subprocess.TimeoutExpired):

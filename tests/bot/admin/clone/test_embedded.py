@@ -57,5 +57,5 @@ def test_no_command_for_a_clone_takes_it(
 
 def test_a_bare_repository_of_ones_own_is_taken(clone: Path, tmp_path: Path) -> None:
     git(tmp_path, "clone", "--quiet", "--bare", str(clone), "server.git")
-    assert [each.name for each in hooks.places(tmp_path / "server.git", {})] == ["pre-receive"]
+    assert [hook.name for hook in hooks.places(tmp_path / "server.git", {})] == ["pre-receive"]
     assert git_output(clone / ".git", "rev-parse", "HEAD")  # where git runs the hooks of a push into a clone

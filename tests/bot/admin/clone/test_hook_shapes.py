@@ -89,8 +89,8 @@ def test_a_folder_shared_by_all_repositories_is_not_written_into(clone: Path, tm
     bare(clone)
     for folder, name in ((clone, "pre-push"), (tmp_path / "other.git", "pre-receive")):
         places = hooks.install_hooks(folder, {"HOME": str(tmp_path / "home")})
-        assert {place.state for place in places} == {HookState.NONE}
-        assert name in [place.name for place in places]
+        assert {hook.state for hook in places} == {HookState.NONE}
+        assert name in [hook.name for hook in places]
         assert not list((tmp_path / "shared").iterdir())
 
 
@@ -105,7 +105,7 @@ def test_the_persons_settings_are_where_git_reads_them(clone: Path, tmp_path: Pa
 
 def test_the_line_for_another_tool_does_nothing_where_the_hooks_are_out(clone: Path) -> None:
     husky(clone)
-    line = next(place.line for place in hooks.install_hooks(clone, os.environ) if place.name == "pre-push")
+    line = next(hook.line for hook in hooks.install_hooks(clone, os.environ) if hook.name == "pre-push")
     tool = put(clone / "tool", f"set -e\n{line}\necho went on\n")
     hooks.uninstall_hooks(clone, os.environ)
     assert output("sh", str(tool), folder=clone) == "went on\n"
@@ -136,7 +136,7 @@ def test_a_framework_that_calls_ours_is_not_called_by_it(clone: Path) -> None:
     ours = clone / ".git/hooks/pre-push"
     legacy = ours.rename(ours.with_name("pre-push.legacy"))
     put(ours, '#!/bin/sh\n"$0.legacy" "$@"\n')
-    assert next(place.path for place in hooks.install_hooks(clone, os.environ) if place.chained) == legacy
+    assert next(hook.path for hook in hooks.install_hooks(clone, os.environ) if hook.chained) == legacy
     assert MARK not in ours.read_text()
     assert output(".git/hooks/pre-push", "origin", "there", folder=clone) == "there before\n"
     theirs = put(legacy.with_name("pre-push.before-cardinal"), f"#!/bin/sh\n{PRE_COMMIT}\nexit 3\n")

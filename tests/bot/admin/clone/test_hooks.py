@@ -165,8 +165,8 @@ def test_a_commit_on_a_cards_branch_names_the_card_once(
 ) -> None:
     cardinal("install")
     git(clone, "switch", "--quiet", "--force-create", branch)
-    for words in (("--message", "Sum"), ("--amend", "--no-edit")):
-        assert tried(clone, "commit", "--allow-empty", *words).returncode == 0
+    for args in (("--message", "Sum"), ("--amend", "--no-edit")):
+        assert tried(clone, "commit", "--allow-empty", *args).returncode == 0
     message = git(clone, "log", "-1", "--format=%B")
     assert message.count("Cardinal-Card") == bool(trailer)
     assert trailer in message
@@ -176,8 +176,8 @@ def test_a_commit_on_a_cards_branch_names_the_card_once(
 def test_another_policy_is_told_after_a_checkout_and_a_merge(clone: Path, cardinal: Hooks) -> None:
     cardinal("install")
     commit(clone, policy=f"{POLICY}\n")
-    for words in (("switch", "main"), ("merge", "work")):
-        assert "Cardinal: the policy differs here." in tried(clone, *words).stderr
+    for args in (("switch", "main"), ("merge", "work")):
+        assert "Cardinal: the policy differs here." in tried(clone, *args).stderr
     commit(clone, answer="right, too")
     assert "policy" not in tried(clone, "switch", "work").stderr
 
@@ -328,7 +328,7 @@ def test_as_update_a_server_refuses_the_one_branch_and_takes_the_other(
     cardinal("install", folder=origin)
     cardinal("install", "--update", folder=origin)
     cardinal("install", folder=origin)  # again keeps what was chosen
-    assert [(place.name, place.state) for place in hooks.places(origin, {})] == [("update", "installed")]
+    assert [(hook.name, hook.state) for hook in hooks.places(origin, {})] == [("update", "installed")]
     assert not (origin / "hooks/pre-receive").exists()
     good = commit(clone, small="x")
     commit(clone, large="x" * 2000)
@@ -381,9 +381,9 @@ def test_a_server_without_a_commit_takes_the_first_push_and_then_a_head_is_neede
 def handed_over(hook: Path, folder: Path, given: str) -> str:
     """Return what a hook gives to Cardinal's program for these lines of git."""
     hook.write_text(hook.read_text().replace('"$cardinal" hooks', "printf '%s\\n'"))
-    words = (str(hook), "origin", "there")
+    args = (str(hook), "origin", "there")
     return subprocess.run(
-        words, cwd=folder, input=given, capture_output=True, text=True, timeout=60, check=True
+        args, cwd=folder, input=given, capture_output=True, text=True, timeout=60, check=True
     ).stdout
 
 

@@ -207,8 +207,10 @@ def test_a_github_that_does_otherwise_is_told_in_exactly_those_beliefs(
     _ = stage.mail
     rehearsals.cardinal.forge.store.faults.load({"api": faults_of(names, stage)})
     report = rehearsals.play(stage)
-    otherwise = [it for it in report.findings if it.verdict is BeliefVerdict.OTHERWISE]
-    assert {it.name for it in otherwise} == set(names), otherwise
+    otherwise = [
+        comparison for comparison in report.findings if comparison.verdict is BeliefVerdict.OTHERWISE
+    ]
+    assert {comparison.name for comparison in otherwise} == set(names), otherwise
 
 
 def test_each_belief_has_such_a_github() -> None:

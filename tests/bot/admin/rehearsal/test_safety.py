@@ -16,7 +16,7 @@ from tests.bot.admin.rehearsal.conftest import HOUR_S, Rehearsals
 def remains(rehearsals: Rehearsals) -> list[str]:
     """Return what a person would still have to remove."""
     store, repo = rehearsals.cardinal.forge.store, rehearsals.repo
-    open_issues = [f"issue {it.number}" for it in repo.issues.values() if it.state == "open"]
+    open_issues = [f"issue {issue.number}" for issue in repo.issues.values() if issue.state == "open"]
     branches = [name for name in store.repos.git(repo).branches() if name.startswith(BRANCHES)]
     cards = [item.title for item in rehearsals.cardinal.project.items if item.title.startswith(TITLE)]
     return [*open_issues, *branches, *cards, *(repo.labels)]
@@ -106,7 +106,7 @@ def test_the_limit_of_calls_ends_it_and_it_still_cleans_up(rehearsals: Rehearsal
 
 def test_the_limit_of_time_ends_it(rehearsals: Rehearsals) -> None:
     report = rehearse(rehearsals.stage(), lambda _: None, max_s=0.0)
-    assert {it.because for it in report.findings} == {"the time of the rehearsal was over"}
+    assert {comparison.because for comparison in report.findings} == {"the time of the rehearsal was over"}
 
 
 def test_a_board_without_two_calm_columns_is_not_touched(rehearsals: Rehearsals) -> None:
@@ -125,7 +125,7 @@ def test_a_github_that_stumbles_says_nothing_about_a_belief(rehearsals: Rehearsa
     away = {"method": "POST", "path": "/reactions$", "status": 503}
     rehearsals.cardinal.forge.store.faults.load({"api": [away]})
     report = rehearsals.play(stage)
-    (finding,) = [it for it in report.findings if it.name == "reaction"]
+    (finding,) = [comparison for comparison in report.findings if comparison.name == "reaction"]
     assert (finding.verdict, finding.because) == (BeliefVerdict.NOT_TRIED, "Unavailable 503")
     assert report.otherwise == ()
 
@@ -136,7 +136,7 @@ def test_deliveries_that_never_come_are_waited_for_once(rehearsals: Rehearsals) 
     lost = {"method": "GET", "path": "/hook/deliveries$", "replace": [[r"[\s\S]+", "[]"]], "count": 1000}
     rehearsals.cardinal.forge.store.faults.load({"api": [lost]})
     report = rehearsals.play(stage)
-    waits = [it.seconds for it in report.findings if it.name.startswith("deliver")]
+    waits = [comparison.seconds for comparison in report.findings if comparison.name.startswith("deliver")]
     assert {it for it in report.otherwise if not it.startswith("deliver")} == {"workflow of the board"}
     assert sorted(waits)[-2] < 0.7 <= sorted(waits)[-1]
     assert sum(report.calls.values()) < 400

@@ -80,8 +80,8 @@ def played(rehearsals: Rehearsals, leaves_out: PersonAct | None = None) -> list[
 
 def test_a_card_is_planned_worked_on_reviewed_and_merged(served: Rehearsals) -> None:
     findings = played(served)
-    assert [it.verdict for it in findings] == [BeliefVerdict.HOLDS] * 6, [
-        it for it in findings if it.differences or it.because
+    assert [comparison.verdict for comparison in findings] == [BeliefVerdict.HOLDS] * 6, [
+        comparison for comparison in findings if comparison.differences or comparison.because
     ]
 
 
@@ -105,14 +105,14 @@ def test_without_a_person_nothing_of_it_is_tried(served: Rehearsals) -> None:
     stage = served.stage(Nobody())
     findings = [compare_belief(belief, stage) for belief in story.beliefs]
     remove_remains(stage)
-    assert {it.because for it in findings[:3]} == {"no one did it"}
-    assert {it.verdict for it in findings} == {BeliefVerdict.NOT_TRIED}
+    assert {comparison.because for comparison in findings[:3]} == {"no one did it"}
+    assert {comparison.verdict for comparison in findings} == {BeliefVerdict.NOT_TRIED}
 
 
 def test_a_board_without_the_scripted_agent_hires_nobody(served: Rehearsals) -> None:
     served.cardinal.set_policy(with_column(agent="claude"))
     served.cardinal.catch_up()
-    findings = {it.name: it for it in played(served)}
+    findings = {comparison.name: comparison for comparison in played(served)}
     assert findings["story: plan"].because == "no column on the board uses the scripted agent"
     assert served.cardinal.events(RunQueued) == []
 
@@ -121,5 +121,5 @@ def test_work_that_was_not_merged_is_removed_and_the_next_rehearsal_may_begin(se
     played(served, PersonAct.ACCEPT)
     branches = served.cardinal.forge.store.repos.git(served.repo).branches()
     assert list(branches) == ["main"]
-    assert [it.number for it in served.repo.issues.values() if it.state == "open"] == []
+    assert [issue.number for issue in served.repo.issues.values() if issue.state == "open"] == []
     require_free(served.stage().hub, "acme/throw-away", yes=False)

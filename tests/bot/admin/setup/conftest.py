@@ -101,8 +101,8 @@ class Town:
 
     @property
     def app(self) -> App:
-        (found,) = self.forge.store.apps.all()
-        return found
+        (app,) = self.forge.store.apps.all()
+        return app
 
     def init(self, *options: str, **environ: str) -> Running:
         """Start `cardinal init` with these options."""
@@ -148,7 +148,7 @@ class Town:
         return [one.name for one in self.board.fields]
 
     def columns(self) -> dict[str, str]:
-        return {one.name: one.description for one in self.board.status.options}
+        return {option.name: option.description for option in self.board.status.options}
 
     def make_columns(self, *names: str) -> None:
         """Give the board these columns in place of its own."""
@@ -157,7 +157,7 @@ class Town:
 
     def writes(self) -> list[str]:
         """Return the calls so far that change something on the board."""
-        return [one.operation for one in self.forge.gateway.calls if one.operation.startswith("mutation")]
+        return [call.operation for call in self.forge.gateway.calls if call.operation.startswith("mutation")]
 
 
 def _attribute(page: str, before: str) -> str:
@@ -179,11 +179,11 @@ def town(tmp_path: Path) -> Iterator[Town]:
     board = store.projects.create(acme, "Shop board", actor=alice)
     root = tmp_path / "work"
     root.mkdir()
-    found = Town(forge, root, alice, acme, board)
-    yield found
-    for one in found.running:
-        if one.process.poll() is None:
-            one.process.kill()
-        one.process.wait(WAIT_S)
-        one.process.close()
+    found_town = Town(forge, root, alice, acme, board)
+    yield found_town
+    for running in found_town.running:
+        if running.process.poll() is None:
+            running.process.kill()
+        running.process.wait(WAIT_S)
+        running.process.close()
     forge.stop()

@@ -389,9 +389,9 @@ def test_a_board_of_an_earlier_version_gets_a_field_of_choices_with_the_same_val
         "Agent is now a single-select field; its old texts are in Agent (text), which you may delete; "
         "1 card had"
     ) in said
-    made = town.board.field_named("Agent")
-    assert made is not None
-    chosen = [item.values.get(made.node_id) for item in drafts]
+    new_field = town.board.field_named("Agent")
+    assert new_field is not None
+    chosen = [item.values.get(new_field.node_id) for item in drafts]
     assert [value.option.name if value and value.option else "" for value in chosen] == ["⏳ queued", ""]
     assert [item.values[field.node_id].content for item in drafts] == ["⏳ queued", "ask Bob"]
     code, said = town.ends()

@@ -51,11 +51,11 @@ def test_notes_that_cannot_be_read_are_none(tmp_path: Path) -> None:
 def test_the_manifest_asks_for_what_app_yml_says() -> None:
     ours = manifest(list_subscribed())
     given = {"webhook": "https://a.example/x", "redirect_url": "http://b"}
-    wanted = ours.filled(name="", owner="acme", active=True, **given)
+    wanted = ours.form_fields(name="", owner="acme", active=True, **given)
     assert wanted["name"] == "Cardinal acme"
-    long = ours.filled(name="", owner="a" * 24 + "-" + "b" * 14, active=True, **given)
+    long = ours.form_fields(name="", owner="a" * 24 + "-" + "b" * 14, active=True, **given)
     assert long["name"] == "Cardinal " + "a" * 24  # GitHub takes 34 characters
-    assert ours.filled(name="Ours", owner="acme", active=True, **given)["name"] == "Ours"
+    assert ours.form_fields(name="Ours", owner="acme", active=True, **given)["name"] == "Ours"
     assert wanted["hook_attributes"] == {"url": "https://a.example/x", "active": True}
     assert wanted["default_permissions"]["checks"] == "write"
     assert manifest(list_subscribed()).lacking(

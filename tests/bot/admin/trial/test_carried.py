@@ -128,8 +128,8 @@ def test_what_is_killed_leaves_nothing_half_made_and_the_next_is_whole(exported:
             assert SavedForge(other / ".cardinal/forge").read() is not None
             shutil.rmtree(other / ".cardinal")
     assert sum(was_killed) > KILLS / 2
-    for folder, words in ((clone, ("export", str(again))), (other, ("import", str(exported)))):
-        invoked = CliRunner().invoke(main, [*words, "-C", str(folder)])
+    for folder, args in ((clone, ("export", str(again))), (other, ("import", str(exported)))):
+        invoked = CliRunner().invoke(main, [*args, "-C", str(folder)])
         assert invoked.exit_code == 0, invoked.output
     assert zipfile.ZipFile(again).namelist() == zipfile.ZipFile(exported).namelist()
     assert SavedForge(other / ".cardinal/forge").read() is not None

@@ -45,17 +45,17 @@ def test_the_offered_line_makes_the_folder_that_checks_use(clone: Path, language
     files, set_up = PROJECTS[language]
     row = ROWS[language]
     place = without_policy(clone, **{f"{below}{name}": text for name, text in files.items()})
-    found = look_at_checks(place, "scripted")
-    assert found.offline
+    checks = look_at_checks(place, "scripted")
+    assert checks.offline
     line = f"(cd part && {row.line})" if below else row.line
-    assert f"Install them in this clone with `{line}`, and start it again" in found.notes[0]
+    assert f"Install them in this clone with `{line}`, and start it again" in checks.notes[0]
     folder = f"{below}{row.folder}"
     (clone / folder / row.made).mkdir(parents=True)
-    found = look_at_checks(place, "scripted")
-    assert not found.offline
-    assert found.packages is not None
-    assert (found.packages.binds, found.packages.setup[0]) == ({f"repo/{folder}": folder}, set_up)
-    assert found.notes[0] == f"The set-up is skipped: checks use {folder} of this clone, read-only."
+    checks = look_at_checks(place, "scripted")
+    assert not checks.offline
+    assert checks.packages is not None
+    assert (checks.packages.binds, checks.packages.setup[0]) == ({f"repo/{folder}": folder}, set_up)
+    assert checks.notes[0] == f"The set-up is skipped: checks use {folder} of this clone, read-only."
 
 
 @pytest.mark.parametrize(
@@ -106,11 +106,11 @@ def test_settings_that_may_hold_a_password_are_not_shown(
     place = without_policy(clone, **PROJECTS[language][0])
     (clone / row.folder / row.made).mkdir(parents=True)
     (clone / row.folder / file).write_text(text)
-    found = look_at_checks(place, "scripted")
-    assert (found.offline, found.packages) == (True, None)
+    checks = look_at_checks(place, "scripted")
+    assert (checks.offline, checks.packages) == (True, None)
     said = f"{row.folder}/{file} may hold a password, so checks do not see {row.folder}"
-    assert found.notes[0].startswith(said)
-    assert found.notes[1].endswith("the scripted agent skips them: it cannot fetch packages.")
+    assert checks.notes[0].startswith(said)
+    assert checks.notes[1].endswith("the scripted agent skips them: it cannot fetch packages.")
 
 
 @pytest.mark.parametrize("below", ["", "part/"])
@@ -122,9 +122,9 @@ def test_check_sees_what_the_boards_checks_see(clone: Path, below: str) -> None:
     (vendor / "autoload.php").touch()
     (vendor / "bin/phpunit").write_text("#!/bin/sh\ngrep right answer\n")
     (vendor / "bin/phpunit").chmod(0o755)
-    found = look_at_checks(place, "scripted")
-    trial.write(place, "scripted", found.proposal, {}, offline=found.offline)
-    store_packages(place, found)
+    checks = look_at_checks(place, "scripted")
+    trial.write(place, "scripted", checks.proposal, {}, offline=checks.offline)
+    store_packages(place, checks)
 
     for answer, code, said in (("right", 0, "passed in"), ("wrong", 1, "failed, exit code 1")):
         commit(clone, **{f"{below}answer": answer, ".gitignore": "vendor\n"})

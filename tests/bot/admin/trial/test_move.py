@@ -89,7 +89,7 @@ def _printed(item: Item) -> tuple[str, str, str, list[str], int]:
     issue, column = item.content, item.column()
     assert isinstance(issue, Issue)
     assert column is not None
-    return issue.title, column.name, issue.state, [it.name for it in issue.labels], len(issue.comments)
+    return issue.title, column.name, issue.state, [label.name for label in issue.labels], len(issue.comments)
 
 
 @pytest.fixture
@@ -106,12 +106,12 @@ def moving(request: pytest.FixtureRequest, clone: Path, tmp_path: Path) -> Itera
     local.issues.comment(hello, "The plan\n<!-- cardinal:run:r1:" + "0" * 64 + " -->", actor=bot)
     local.issues.add_labels(hello, ["small"], actor=person)
     local.projects.drag(project.items[0], "Review", actor=person)
-    made = local.issues.create(repo, "Old work", "Was done.", actor=person)
-    local.issues.set_state(made, "closed", "not_planned", actor=person)
-    local.projects.drag(local.projects.add(project, made, actor=person), "Done", actor=person)
+    issue = local.issues.create(repo, "Old work", "Was done.", actor=person)
+    local.issues.set_state(issue, "closed", "not_planned", actor=person)
+    local.projects.drag(local.projects.add(project, issue, actor=person), "Done", actor=person)
     local.issues.set_assignees(hello, [person.login], actor=person)
-    local.links.add_blocked_by(hello, made, actor=person)
-    local.links.add_sub_issue(made, hello, actor=person)
+    local.links.add_blocked_by(hello, issue, actor=person)
+    local.links.add_sub_issue(issue, hello, actor=person)
     sha = git(clone, "rev-parse", "main")
     local.repos.create_ref(repo, "refs/heads/cardinal/1-say-hello", sha, actor=bot)
     local.repos.write_files(repo, "cardinal/1-say-hello", {"hello.txt": b"Hi\n"}, "Work", actor=bot)
@@ -134,11 +134,11 @@ CARRIED = [("Say hello", "Review", "open", ["small"], 1), ("Old work", "Done", "
 
 def linked(moving: Moving) -> tuple[list[int], list[int], list[str]]:
     """Return sub-issues of the second card, what the first waits for, and who is assigned to the first."""
-    hello, made = moving.shop.issues[2], moving.shop.issues[3]
+    hello, issue = moving.shop.issues[2], moving.shop.issues[3]
     return (
-        [it.number for it in made.sub_issues],
+        [it.number for it in issue.sub_issues],
         [it.number for it in hello.blocked_by],
-        [it.login for it in hello.assignees],
+        [user.login for user in hello.assignees],
     )
 
 
@@ -155,7 +155,7 @@ def test_cards_history_and_branches_come_over_once(moving: Moving) -> None:
     assert moving.cards() == CARRIED
     hello = moving.shop.issues[2]
     assert linked(moving) == ([2], [3], ["alice"])
-    (history,) = (it.body for it in hello.comments)
+    (history,) = (comment.body for comment in hello.comments)
     assert "> The plan" in history
     assert "@bob" not in history
     assert "#7" not in history
@@ -190,7 +190,7 @@ def test_whatever_breaks_off_the_next_start_goes_on(moving: Moving) -> None:
     assert lost >= 4
     assert moving.cards() == CARRIED
     assert linked(moving) == ([2], [3], ["alice"])
-    assert [it.title for it in moving.shop.issues.values()] == ["Theirs", "Say hello", "Old work"]
+    assert [issue.title for issue in moving.shop.issues.values()] == ["Theirs", "Say hello", "Old work"]
     assert "cardinal/2-say-hello" in moving.forge.store.repos.git(moving.shop).branches()
 
 

@@ -189,8 +189,8 @@ def test_checks_that_must_fetch_something_wait_for_an_agent_with_a_network(
     )
     assert "with `(cd web && npm install)`, and start it again" in said
     place = trial.find(clone, "")
-    found = look_at_checks(place, "scripted")
-    trial.write(place, "scripted", found.proposal, {}, offline=found.offline)
+    checks = look_at_checks(place, "scripted")
+    trial.write(place, "scripted", checks.proposal, {}, offline=checks.offline)
     assert trial.policy_of(place).board.repositories.without_policy.waived
     assert '#   "web": {setup: ["npm install"]' in (place.folder / trial.POLICY).read_text()
 

@@ -27,8 +27,8 @@ NAMED = POLICY + '  repositories: {home: named, labels: {"area:shop": acme/shop}
 
 
 def installed(cardinal: Cardinal) -> Installation:
-    (found,) = cardinal.forge.store.apps.installations()
-    return found
+    (installation,) = cardinal.forge.store.apps.installations()
+    return installation
 
 
 def placed_at_work(cardinal: Cardinal) -> Item:
@@ -112,13 +112,13 @@ def test_an_installation_that_is_gone_stops_everything_with_one_sentence(
 ) -> None:
     item, idle = cardinal.at_work(), cardinal.new(column="Tasks")
     cardinal.catch_up()
-    store, alice, found = cardinal.forge.store, cardinal.person("alice"), installed(cardinal)
+    store, alice, installation = cardinal.forge.store, cardinal.person("alice"), installed(cardinal)
     if how == "suspended":
-        store.access.suspend(found, actor=alice)
+        store.access.suspend(installation, actor=alice)
     else:
-        store.apps.uninstall(found, actor=alice)
+        store.apps.uninstall(installation, actor=alice)
     cardinal.catch_up(publish=False)
-    assert [(one.target, one.reason) for one in cardinal.events(AccessLost)] == [("acme", how)]
+    assert [(event.target, event.reason) for event in cardinal.events(AccessLost)] == [("acme", how)]
     assert cardinal.card(item).state is CardState.BLOCKED
     assert "acme" in cardinal.card(item).because
     assert cardinal.card(idle).state is CardState.DRAFT
@@ -133,9 +133,9 @@ def test_an_installation_that_is_gone_stops_everything_with_one_sentence(
     assert len(cardinal.events(AccessLost)) == 1
     assert cardinal.failures == []
     if how == "suspended":
-        store.access.unsuspend(found, actor=alice)
+        store.access.unsuspend(installation, actor=alice)
     else:
-        store.apps.install(found.app, found.account, actor=alice)
+        store.apps.install(installation.app, installation.account, actor=alice)
     cardinal.catch_up()
     assert len(cardinal.events(AccessRegained)) == 1
     assert cardinal.card(item).state is not CardState.BLOCKED
@@ -147,34 +147,34 @@ def test_an_installation_that_is_gone_stops_everything_with_one_sentence(
 def test_a_run_that_was_paused_for_it_goes_on_by_itself(cardinal: Cardinal) -> None:
     item = cardinal.newest
     run_id = cardinal.run_of(item).run_id
-    found, alice = installed(cardinal), cardinal.person("alice")
-    cardinal.forge.store.access.suspend(found, actor=alice)
+    installation, alice = installed(cardinal), cardinal.person("alice")
+    cardinal.forge.store.access.suspend(installation, actor=alice)
     cardinal.catch_up(publish=False)
     cardinal.write(run_id, RunParked(run_id, "pause"))
-    cardinal.forge.store.access.unsuspend(found, actor=alice)
+    cardinal.forge.store.access.unsuspend(installation, actor=alice)
     cardinal.catch_up()
-    assert [one.why for one in cardinal.events(RunRequeued)] == ["resumed"]
+    assert [event.why for event in cardinal.events(RunRequeued)] == ["resumed"]
     assert run_id in cardinal.ready()
 
 
 def test_a_missed_delivery_about_access_is_found_by_the_sweep(cardinal: Cardinal) -> None:
-    found, alice = installed(cardinal), cardinal.person("alice")
-    cardinal.forge.store.access.suspend(found, actor=alice)
+    installation, alice = installed(cardinal), cardinal.person("alice")
+    cardinal.forge.store.access.suspend(installation, actor=alice)
     cardinal.mail.clear()
     cardinal.sweep()
     assert len(cardinal.events(AccessLost)) == 1
-    cardinal.forge.store.access.unsuspend(found, actor=alice)
+    cardinal.forge.store.access.unsuspend(installation, actor=alice)
     cardinal.forge.store.access.archive(cardinal.repo, True, actor=alice)
     cardinal.mail.clear()
     cardinal.clock.forward(700)
     cardinal.sweep()
-    assert [one.reason for one in cardinal.events(AccessLost)] == ["suspended", "archived"]
+    assert [event.reason for event in cardinal.events(AccessLost)] == ["suspended", "archived"]
 
 
 def test_a_person_whose_board_is_served_has_an_installation_like_any_other(cardinal: Cardinal) -> None:
     cardinal.at_work()
-    found = installed(cardinal)
-    found.account.type = UserType.USER
+    installation = installed(cardinal)
+    installation.account.type = UserType.USER
     assert access.check_access(cardinal.services, thoroughly=False)
     assert cardinal.events(AccessLost) == []
 
@@ -186,14 +186,14 @@ def test_the_settings_may_write_the_owners_name_as_they_like(cardinal: Cardinal)
     services = replace(cardinal.services, config=config)
     cardinal.forge.store.access.suspend(installed(cardinal), actor=cardinal.person("alice"))
     assert not access.check_access(services, thoroughly=False)
-    assert [one.target.casefold() for one in cardinal.events(AccessLost)] == ["acme"]
+    assert [event.target.casefold() for event in cardinal.events(AccessLost)] == ["acme"]
 
 
 def test_new_permissions_that_wait_are_named_and_their_acts_wait(cardinal: Cardinal) -> None:
     item = cardinal.new(column="Tasks")
     cardinal.catch_up()
-    found, alice = installed(cardinal), cardinal.person("alice")
-    found.permissions = {**found.permissions, "checks": "read"}
+    installation, alice = installed(cardinal), cardinal.person("alice")
+    installation.permissions = {**installation.permissions, "checks": "read"}
     cardinal.sweep()
     (lost,) = cardinal.events(AccessLost)
     assert (lost.reason, lost.detail) == ("permissions", "checks: write")
@@ -204,19 +204,19 @@ def test_new_permissions_that_wait_are_named_and_their_acts_wait(cardinal: Cardi
     assert cardinal.events(EntryGivenUp) == []
     assert cardinal.card(item).state is CardState.DRAFT  # the rest goes on
     assert "has not accepted the permissions of the App (checks: write)" in ticker(cardinal)
-    cardinal.forge.store.access.accept(found, actor=alice)
+    cardinal.forge.store.access.accept(installation, actor=alice)
     cardinal.catch_up()
     cardinal.clock.forward(301)
     cardinal.catch_up()
     commit = cardinal.forge.store.repos.commit_of(cardinal.home_repo)
-    assert [one.name for one in cardinal.forge.store.checks.on_commit(cardinal.home_repo, commit)]
+    assert [check_run.name for check_run in cardinal.forge.store.checks.on_commit(cardinal.home_repo, commit)]
 
 
 @pytest.mark.after(scene=Cardinal.at_work)
 def test_permissions_without_which_nothing_can_be_done_block_the_cards(cardinal: Cardinal) -> None:
     item = cardinal.newest
-    found = installed(cardinal)
-    found.permissions = {**found.permissions, "contents": "read"}
+    installation = installed(cardinal)
+    installation.permissions = {**installation.permissions, "contents": "read"}
     cardinal.sweep()
     cardinal.catch_up()
     assert cardinal.card(item).state is CardState.BLOCKED
@@ -227,15 +227,15 @@ def test_permissions_without_which_nothing_can_be_done_block_the_cards(cardinal:
 def test_a_repository_taken_out_of_the_installation_keeps_its_cards(cardinal: Cardinal) -> None:
     cardinal.repo.private = True
     item = cardinal.at_work()
-    found, alice = installed(cardinal), cardinal.person("alice")
-    cardinal.forge.store.access.choose(found, [cardinal.home_repo], actor=alice)
+    installation, alice = installed(cardinal), cardinal.person("alice")
+    cardinal.forge.store.access.choose(installation, [cardinal.home_repo], actor=alice)
     for _ in range(6):
         cardinal.catch_up()
         cardinal.clock.forward(100)
     assert cardinal.card(item).state is CardState.BLOCKED
     assert "the App cannot see acme/shop" in cardinal.card(item).because
     assert cardinal.events(CardArchived) == []
-    cardinal.forge.store.access.choose(found, [cardinal.home_repo, cardinal.repo], actor=alice)
+    cardinal.forge.store.access.choose(installation, [cardinal.home_repo, cardinal.repo], actor=alice)
     cardinal.catch_up()
     assert cardinal.card(item).state is not CardState.BLOCKED
 
@@ -254,7 +254,7 @@ def test_a_renamed_repository_is_followed(cardinal: Cardinal) -> None:
     cardinal.catch_up()
     cardinal.forge.store.access.rename(cardinal.repo, "store", actor=cardinal.person("alice"))
     cardinal.catch_up()
-    assert [(one.before, one.after) for one in cardinal.events(RepositoryMoved)] == [
+    assert [(event.before, event.after) for event in cardinal.events(RepositoryMoved)] == [
         ("acme/shop", "acme/store")
     ]
     assert cardinal.card(item).repository == "acme/store"
@@ -325,7 +325,7 @@ def test_a_repository_that_has_another_name_is_seen_by_the_doctor_and_healed(
     context = DoctorContext(services.config, services.engine, services.hub, cardinal.clock())
     before, after = cardinal.run(run_id).repository, repo.full_name
     findings = tuple(repositories.names(context))
-    assert [one.message.partition(",")[0] for one in findings] == [f"{before} is now {after}"]
+    assert [result.message.partition(",")[0] for result in findings] == [f"{before} is now {after}"]
     assert list(mend(context, findings)) == [f"renamed: {before} to {after}"]
     assert (cardinal.card(item).repository, cardinal.run(run_id).repository) == (after, after)
     assert how == "renamed" or run_id in cardinal.ready(), cardinal.card(item).because
@@ -351,9 +351,9 @@ def test_a_run_whose_repository_is_renamed_pushes_to_where_that_is_now(
     git(["git", "clone", "-q", remote.url, str(clone)])
     git(["git", "-C", str(clone), "push", "-q", "origin", f"HEAD:refs/heads/{run.branch}"])
     assert f"refs/heads/{run.branch}" in cardinal.forge.store.repos.git(repo).refs()
-    said = cardinal.say(item, "/cardinal status")
+    comment = cardinal.say(item, "/cardinal status")
     cardinal.catch_up()
-    assert cardinal.reactions(said)
+    assert cardinal.reactions(comment)
     cardinal.assert_no_leftovers()
 
 

@@ -20,14 +20,14 @@ def test_a_card_that_is_placed_elsewhere_stops_with_that_repository_and_goes_on_
 ) -> None:
     item = placed_at_work(cardinal)
     run_id, store, alice = cardinal.run_of(item).run_id, cardinal.forge.store, cardinal.person("alice")
-    found, both = installed(cardinal), [cardinal.home_repo, cardinal.repo]
+    installation, both = installed(cardinal), [cardinal.home_repo, cardinal.repo]
     cardinal.repo.private = True
 
     def take(away: bool) -> None:
         if how == "archived":
             store.access.archive(cardinal.repo, away, actor=alice)
         else:
-            store.access.choose(found, both[: 1 if away else 2], actor=alice)
+            store.access.choose(installation, both[: 1 if away else 2], actor=alice)
         cardinal.catch_up()
 
     take(True)
@@ -40,7 +40,7 @@ def test_a_card_that_is_placed_elsewhere_stops_with_that_repository_and_goes_on_
     cardinal.catch_up()
     assert said[how] in cardinal.card(item).because
     take(False)
-    assert [one.why for one in cardinal.events(RunRequeued)] == ["resumed"]
+    assert [event.why for event in cardinal.events(RunRequeued)] == ["resumed"]
     assert run_id in cardinal.ready()
     assert cardinal.card(item).state is CardState.QUEUED
 
@@ -63,8 +63,8 @@ def test_a_placed_repository_that_was_given_away_stops_its_cards_until_it_is_bac
     item, queued = placed_at_work(cardinal), placed_at_work(cardinal)
     run_id, store, alice = cardinal.run_of(item).run_id, cardinal.forge.store, cardinal.person("alice")
     beta, acme = store.users.add_organization("beta", [alice]), cardinal.repo.owner
-    given = cardinal.repo
-    store.access.transfer(given, beta, actor=alice)
+    repo = cardinal.repo
+    store.access.transfer(repo, beta, actor=alice)
     cardinal.catch_up()
     for one in (item, queued):
         assert cardinal.card(one).state is CardState.BLOCKED
@@ -76,7 +76,7 @@ def test_a_placed_repository_that_was_given_away_stops_its_cards_until_it_is_bac
     cardinal.say(queued, "/cardinal retry")
     cardinal.catch_up()
     assert cardinal.comment(queued, "No run was started: which repository? beta/shop is outside acme")
-    store.access.transfer(given, acme, actor=alice)
+    store.access.transfer(repo, acme, actor=alice)
     cardinal.clock.forward(700)
     cardinal.sweep()
     assert run_id in cardinal.ready()
@@ -86,9 +86,9 @@ def test_a_placed_repository_that_was_given_away_stops_its_cards_until_it_is_bac
 def test_a_card_that_asks_for_a_repository_goes_on_when_the_app_is_given_it(
     cardinal: Cardinal, told: bool
 ) -> None:
-    found, alice, store = installed(cardinal), cardinal.person("alice"), cardinal.forge.store
+    installation, alice, store = installed(cardinal), cardinal.person("alice"), cardinal.forge.store
     cardinal.repo.private = True
-    store.access.choose(found, [cardinal.home_repo], actor=alice)
+    store.access.choose(installation, [cardinal.home_repo], actor=alice)
     cardinal.set_policy(NAMED)
     issue = store.issues.create(cardinal.home_repo, "Add them up", "Please.", actor=alice)
     store.issues.set_labels(issue, ["area:shop"], actor=alice)
@@ -96,7 +96,7 @@ def test_a_card_that_asks_for_a_repository_goes_on_when_the_app_is_given_it(
     cardinal.drag(item, "In Progress")
     cardinal.catch_up()
     assert "where Cardinal is not installed" in cardinal.card(item).because
-    store.access.choose(found, [cardinal.home_repo, cardinal.repo], actor=alice)
+    store.access.choose(installation, [cardinal.home_repo, cardinal.repo], actor=alice)
     if not told:  # as with --poll
         cardinal.mail.clear()
         cardinal.clock.forward(700)

@@ -38,8 +38,8 @@ def test_an_abandoned_card_stops_its_run_closes_its_pull_request_and_deletes_the
     cardinal.begin(cardinal.run_of(item).run_id)
     cardinal.forge.store.projects.set_archived(item, True, actor=cardinal.person("alice"))
     cardinal.catch_up()
-    assert [one.reason for one in cardinal.events(CardArchived)] == ["archived"]
-    assert [one.how for one in cardinal.events(RunStopAsked)] == ["cancel"]
+    assert [event.reason for event in cardinal.events(CardArchived)] == ["archived"]
+    assert [event.how for event in cardinal.events(RunStopAsked)] == ["cancel"]
     assert (pull.issue.state, pull.merged_at) == ("closed", None)
     assert not any("cardinal/" in ref for ref in cardinal.forge.store.repos.git(cardinal.repo).refs())
     assert cardinal.events(EntryGivenUp) == []
@@ -69,8 +69,8 @@ def test_a_deleted_card_ends_its_queued_run_at_once(cardinal: Cardinal) -> None:
     cardinal.catch_up()
     cardinal.forge.store.projects.delete_item(item, actor=cardinal.person("alice"))
     cardinal.catch_up()
-    assert [one.reason for one in cardinal.events(CardArchived)] == ["deleted"]
-    assert [one.ending for one in cardinal.events(RunEnded)] == ["cancelled"]
+    assert [event.reason for event in cardinal.events(CardArchived)] == ["deleted"]
+    assert [event.ending for event in cardinal.events(RunEnded)] == ["cancelled"]
     assert cardinal.ready() == ()
     cardinal.assert_nothing_is_stuck()
 

@@ -33,7 +33,7 @@ from tests.bot.flows.settings import with_column
 def test_cards_that_stood_there_before_cardinal_came_start_nothing(tmp_path: Path) -> None:
     old: list[Item] = []
     with opened(tmp_path, before=lambda it: old.append(it.new(column="In Progress"))) as cardinal:
-        assert {seen.arrived for seen in cardinal.events(CardSeen)} == {False}
+        assert {event.arrived for event in cardinal.events(CardSeen)} == {False}
         assert cardinal.card(old[0]).column == "In Progress"
         assert cardinal.ready() == ()
         assert cardinal.told(old[0]) == []
@@ -76,7 +76,7 @@ def test_refresh_requests_that_wait_together_cost_one_read(cardinal: Cardinal) -
 def gathered(cardinal: Cardinal) -> list[CardId]:
     """Ingest what is due without looking; return the cards to read, once for each delivery."""
     due = inbox.due_deliveries(cardinal.services.engine, limit=100)
-    return [card_id for one in due for card_id in delivery.ingest(cardinal.services, one)]
+    return [card_id for delivery_id in due for card_id in delivery.ingest(cardinal.services, delivery_id)]
 
 
 class InterruptedHub(Hub):
@@ -211,7 +211,7 @@ def test_dragging_out_mid_run_puts_the_card_back_and_asks_once(cardinal: Cardina
     cardinal.catch_up()
     assert cardinal.column(item) == "In Progress"
     assert cardinal.card(item).held_back == "Review"
-    assert [asked.asker for asked in cardinal.events(QuestionAsked)] == ["leave"]
+    assert [event.asker for event in cardinal.events(QuestionAsked)] == ["leave"]
     assert cardinal.face(item)["Agent"].endswith("needs input")
     cardinal.drag(item, "Review")
     cardinal.catch_up()
@@ -229,7 +229,7 @@ def test_a_move_back_whose_answer_was_lost_is_not_taken_for_a_persons_choice(car
     cardinal.catch_up()
     assert cardinal.column(item) == "In Progress"
     assert [move.after for move in cardinal.events(CardMoved) if not move.by_cardinal] == ["Review"]
-    assert [asked.asker for asked in cardinal.events(QuestionAsked)] == ["leave"]
+    assert [event.asker for event in cardinal.events(QuestionAsked)] == ["leave"]
     assert cardinal.run_of(item).state == "working"
     cardinal.assert_no_leftovers()
 
@@ -243,7 +243,7 @@ def test_choosing_cancel_after_a_drag_out_ends_the_run_and_lets_the_card_go(card
     question = cardinal.events(QuestionAsked)[0]
     cardinal.tick(cardinal.comment(item, "dragged away"), f"choice:{question.question_id}:1")
     cardinal.catch_up()
-    assert [(one.how, one.by) for one in cardinal.events(RunStopAsked)] == [("cancel", "alice")]
+    assert [(event.how, event.by) for event in cardinal.events(RunStopAsked)] == [("cancel", "alice")]
     cardinal.write(run_id, RunEnded(run_id, Ending.CANCELLED, "cancelled", "kept", "working"))
     cardinal.catch_up()
     assert cardinal.column(item) == "Tasks"
@@ -260,7 +260,7 @@ def test_choosing_to_let_it_finish_moves_the_card_when_the_run_has_ended(cardina
         cardinal.say(item, "/cardinal finish", who=who)
     cardinal.catch_up()
     assert cardinal.comment(item, "`alice` let r1 finish first.")
-    assert [one.text for one in cardinal.events(QuestionAnswered)] == ["Let it finish"]
+    assert [event.text for event in cardinal.events(QuestionAnswered)] == ["Let it finish"]
     assert cardinal.column(item) == "In Progress"
     cardinal.finish(cardinal.run_of(item).run_id, files={"new.txt": b"1\n"})
     cardinal.catch_up()
@@ -289,7 +289,7 @@ def test_the_policy_may_have_chosen_what_a_drag_out_means(
     item = cardinal.at_work()
     cardinal.drag(item, "Tasks")
     cardinal.catch_up()
-    assert [one.how for one in cardinal.events(RunStopAsked)] == stops
+    assert [event.how for event in cardinal.events(RunStopAsked)] == stops
     assert cardinal.events(QuestionAsked) == []
 
 
@@ -340,18 +340,18 @@ def test_out_and_back_before_anybody_looked_starts_again(cardinal: Cardinal, lat
     cardinal.drag(item, "Tasks")
     cardinal.clock.forward(2)
     cardinal.drag(item, "In Progress")
-    told = list(cardinal.mail)
+    deliveries = list(cardinal.mail)
     cardinal.mail.clear()
-    for one in reversed(told[: len(told) - late]):
+    for one in reversed(deliveries[: len(deliveries) - late]):
         cardinal.receive(one)
     cardinal.catch_up()
     card.sync_card(cardinal.services, CardId(item.node_id))
-    for one in told:
+    for one in deliveries:
         cardinal.receive(one)
     cardinal.catch_up()
     again = cardinal.run_of(item)
     assert (again.run_id != run_id, again.state, len(cardinal.events(CardArrived))) == (True, "queued", 1)
-    for one in told:
+    for one in deliveries:
         cardinal.post(one.event, one.body, f"{one.guid[:30]}-again", one.action or "")
     cardinal.catch_up()
     assert len(cardinal.events(CardArrived)) == 1

@@ -21,8 +21,8 @@ UNNAMED = "\n".join(line for line in POLICY.splitlines() if "  move:" not in lin
 
 def close(cardinal: Cardinal, item: Item, reason: str, who: str = "bob") -> None:
     store = cardinal.forge.store
-    by = store.automation() if who == "workflow" else cardinal.person(who)
-    store.issues.set_state(issue_of(item), "closed", reason, actor=by)
+    user = store.automation() if who == "workflow" else cardinal.person(who)
+    store.issues.set_state(issue_of(item), "closed", reason, actor=user)
 
 
 def reopen(cardinal: Cardinal, item: Item, who: str = "bob") -> None:
@@ -48,8 +48,8 @@ def backwards(cardinal: Cardinal) -> None:
 
 def untold(cardinal: Cardinal) -> None:
     """See it by one read that says of nobody who moved the card."""
-    for each in cardinal.project.items:
-        each.status_changes.clear()
+    for item in cardinal.project.items:
+        item.status_changes.clear()
     read_once(cardinal)
 
 
@@ -219,7 +219,7 @@ def test_a_run_is_cancelled_with_its_abandoned_issue_and_nobody_is_asked(
         cardinal.catch_up()
     close(cardinal, item, reason)
     see(cardinal)
-    assert [one.why for one in cardinal.events(RunStopAsked)] == [
+    assert [event.why for event in cardinal.events(RunStopAsked)] == [
         f"bob closed the issue as {reason.replace('_', ' ')}"
     ]
     assert len(cardinal.events(QuestionAsked)) == int(asks)
@@ -271,7 +271,7 @@ def test_a_merge_by_github_is_taken_back_with_an_abandoned_issue_alone(
         cardinal.repo.auto_merge_allowed = True
     cardinal.drag(item, "Done", "bob")
     cardinal.catch_up()
-    assert [one.how for one in cardinal.events(MergeAwaited)] == [way]
+    assert [event.how for event in cardinal.events(MergeAwaited)] == [way]
     close(cardinal, item, reason)
     see(cardinal)
     waits = pull.queued_at is not None or pull.auto_merge is not None
@@ -313,7 +313,7 @@ def test_a_merge_by_hand_ends_the_card_without_a_word(
     assert issue_of(item).state == "closed"
     see(cardinal)
     assert cardinal.card(item).state == "done"
-    assert [one.branch for one in cardinal.events(BranchDeleted)] == [pull.head_ref]
+    assert [event.branch for event in cardinal.events(BranchDeleted)] == [pull.head_ref]
     assert cardinal.told(item)[before:] == []
     assert cardinal.calls("PUT") == []
 

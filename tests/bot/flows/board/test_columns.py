@@ -26,8 +26,8 @@ def rename(cardinal: Cardinal, **names: str) -> None:
 
 def delete(cardinal: Cardinal, name: str) -> None:
     status = cardinal.project.status
-    kept = [option for option in status.options if option.name != name]
-    cardinal.forge.store.projects.update_field(status, options=kept)
+    options = [option for option in status.options if option.name != name]
+    cardinal.forge.store.projects.update_field(status, options=options)
 
 
 def findings(cardinal: Cardinal) -> list[CheckResult]:
@@ -65,7 +65,7 @@ def test_a_renamed_column_keeps_its_cards_and_says_once_what_waits(cardinal: Car
     said = board_status(cardinal)
     assert "`In Progress` is called `Doing` now" in said
     assert "1 queued run waits for it:" in said
-    assert [one.level for one in findings(cardinal)] == [Level.FAIL, Level.WARN]
+    assert [result.level for result in findings(cardinal)] == [Level.FAIL, Level.WARN]
     cardinal.finish(cardinal.run_of(working).run_id, files={"new.txt": b"1\n"})
     cardinal.catch_up()
     assert "draft" not in cardinal.face(working).get("Agent", "")
@@ -89,7 +89,7 @@ def test_a_look_that_finds_other_columns_reads_them_before_it_believes_in_a_drag
     assert cardinal.card(item).column == cardinal.column(item) == "QA"
     cardinal.drag(item, "Review")
     cardinal.catch_up()
-    assert [(one.before, one.after) for one in cardinal.events(CardMoved)] == [("QA", "Review")]
+    assert [(event.before, event.after) for event in cardinal.events(CardMoved)] == [("QA", "Review")]
 
 
 def test_a_deleted_column_is_no_drag_and_its_queue_waits_until_it_is_there_again(cardinal: Cardinal) -> None:
@@ -123,7 +123,7 @@ def test_without_its_field_status_the_board_is_not_read_as_drags_and_says_what_t
     cardinal.publish()
     cardinal.clock.forward(60)
     cardinal.publish()
-    assert [one.renamed for one in cardinal.events(StatusLost)] == ["Stage"]
+    assert [event.renamed for event in cardinal.events(StatusLost)] == ["Stage"]
     assert "Status is called `Stage` now" in board_status(cardinal)
     assert findings(cardinal)[0].next_step == "rename `Stage` back"
     cardinal.forge.store.projects.update_field(cardinal.project.status, name="Status")

@@ -92,7 +92,7 @@ def test_a_lost_close_is_found_by_the_sweep_and_gives_the_card_up(cardinal: Card
     cardinal.mail.clear()
     cardinal.sweep()
     cardinal.catch_up()
-    assert [(one.by, one.trusted) for one in cardinal.events(IssueClosed)] == [("alice", True)]
+    assert [(event.by, event.trusted) for event in cardinal.events(IssueClosed)] == [("alice", True)]
     assert cardinal.pull_of(item).issue.state == "closed"
     cardinal.forge.store.issues.set_state(issue_of(item), "open", actor=cardinal.person("alice"))
     cardinal.drag(item, "Review")  # no sweep reads the last column, where GitHub's workflow put the card
@@ -106,7 +106,7 @@ def test_whoever_may_not_write_closes_an_issue_and_destroys_nothing(cardinal: Ca
     item = cardinal.newest
     close(cardinal, item, "mallory")
     cardinal.catch_up()
-    assert [(one.by, one.trusted) for one in cardinal.events(IssueClosed)] == [("mallory", False)]
+    assert [(event.by, event.trusted) for event in cardinal.events(IssueClosed)] == [("mallory", False)]
     assert cardinal.pull_of(item).issue.state == "open"
     assert "archives the card" in cardinal.card(item).because
 
@@ -200,7 +200,7 @@ def test_a_question_of_the_board_and_one_of_the_agent_are_two(cardinal: Cardinal
     cardinal.tick(choice, f"choice:{run_id}-b1:2")
     cardinal.say(item, "Red.")
     cardinal.catch_up()
-    assert sorted(one.text for one in cardinal.events(QuestionAnswered)) == ["Let it finish", "Red."]
+    assert sorted(event.text for event in cardinal.events(QuestionAnswered)) == ["Let it finish", "Red."]
     assert cardinal.run_of(item).state is RunState.QUEUED
 
 
@@ -214,7 +214,7 @@ def test_a_comment_from_before_the_question_is_not_its_answer(cardinal: Cardinal
     assert cardinal.events(QuestionAnswered) == []
     cardinal.say(item, "No")
     cardinal.catch_up()
-    assert [one.text for one in cardinal.events(QuestionAnswered)] == ["No"]
+    assert [event.text for event in cardinal.events(QuestionAnswered)] == ["No"]
 
 
 def test_an_event_that_cannot_be_decided_is_passed_by_and_told(
@@ -234,8 +234,8 @@ def test_an_event_that_cannot_be_decided_is_passed_by_and_told(
     patient = DoctorContext(
         cardinal.services.config, cardinal.services.engine, cardinal.services.hub, cardinal.clock()
     )
-    (found,) = (one for one in examine(patient) if one.name == "decisions")
-    assert (found.level, "CommandGiven" in found.message) == (Level.FAIL, True)
+    (result,) = (one for one in examine(patient) if one.name == "decisions")
+    assert (result.level, "CommandGiven" in result.message) == (Level.FAIL, True)
     caplog.clear()
 
 
@@ -256,8 +256,8 @@ def test_of_a_decision_that_cannot_be_carried_out_nothing_is_left(
             db, CardMoved(card_id, "Planning", "Tasks", by_cardinal=False), at=cardinal.clock()
         )
         reactor.advance(db, now=cardinal.clock(), rules=impossible)
-    assert [one.of for one in cardinal.events(DecisionFailed)] == ["CardMoved"]
-    assert "half" not in [one.because for one in cardinal.events(CardExplained)]
+    assert [event.of for event in cardinal.events(DecisionFailed)] == ["CardMoved"]
+    assert "half" not in [event.because for event in cardinal.events(CardExplained)]
     caplog.clear()
 
 
@@ -296,8 +296,8 @@ def test_a_policy_that_this_version_cannot_read_starts_nothing_and_stops_nothing
     patient = DoctorContext(
         cardinal.services.config, cardinal.services.engine, cardinal.services.hub, cardinal.clock()
     )
-    found = next(one for one in examine(patient) if one.name == "policy")
-    assert (found.level, "this version cannot read the policy" in found.message) == (Level.FAIL, True)
+    result = next(one for one in examine(patient) if one.name == "policy")
+    assert (result.level, "this version cannot read the policy" in result.message) == (Level.FAIL, True)
     cardinal.sweep()  # the file itself is good: what waited is looked at now
     cardinal.catch_up()
     assert cardinal.card(item).column == "In Progress"
@@ -327,7 +327,7 @@ def test_cards_of_a_stopped_column_hold_up_no_other_column(cardinal: Cardinal) -
     with event_store.writing(cardinal.services.engine) as db:
         for n in range(52):
             card_id, column = CardId(f"X{n}"), "A gone one" if n < 51 else "In Progress"
-            seen = CardSeen(
+            event = CardSeen(
                 card_id, cardinal.board_id, "c", f"acme/r{n}", 900 + n, "t", "b", "alice", column,
                 CardState.QUEUED, (), False,
             )  # fmt: skip
@@ -335,7 +335,7 @@ def test_cards_of_a_stopped_column_hold_up_no_other_column(cardinal: Cardinal) -
                 RunId(f"r{100 + n}"), card_id, 1, "first", column, f"acme/r{n}", "b", "scripted", "alice", "",
                 settings, False,
             )  # fmt: skip
-            event_store.append(db, seen, queued, at=cardinal.clock())
+            event_store.append(db, event, queued, at=cardinal.clock())
         stop = StopOrdered(cardinal.board_id, "column", "A gone one", "alice")
         event_store.append(db, stop, at=cardinal.clock())
     assert "r151" in cardinal.ready()

@@ -39,7 +39,7 @@ def test_a_drag_waits_for_the_boards_own_file_and_starts_by_it(tmp_path: Path) -
         assert cardinal.events(CardSeen) == []
         cardinal.clock.forward(60)
         cardinal.catch_up(publish=False)
-        assert [one.text for one in cardinal.events(PolicyLoaded)] == [POLICY]
+        assert [event.text for event in cardinal.events(PolicyLoaded)] == [POLICY]
 
     with opened(tmp_path, before=first_minute) as cardinal:
         run = cardinal.run_of(dragged[0])
@@ -56,7 +56,7 @@ def test_a_first_file_that_is_no_policy_starts_nothing_until_it_is_mended(tmp_pa
         assert cardinal.ready() == ()
         assert cardinal.events(CardSeen) == []
         headers = {option.description for option in cardinal.project.status.options}
-        assert not any("agent" in one for one in headers)
+        assert not any("agent" in header for header in headers)
         cardinal.set_policy(POLICY)
         cardinal.catch_up()
         assert cardinal.run_of(item).agent == "scripted"
@@ -84,8 +84,8 @@ def done(cardinal: Cardinal) -> list[Item]:
 
 
 def titled(cardinal: Cardinal, title: str) -> Item:
-    (found,) = [item for item in cardinal.project.items if item.title == title]
-    return found
+    (found_item,) = [item for item in cardinal.project.items if item.title == title]
+    return found_item
 
 
 def done_before(cardinal: Cardinal) -> None:
@@ -105,7 +105,7 @@ def test_what_was_done_before_cardinal_came_is_known_and_left_alone(tmp_path: Pa
         items = done(cardinal)
         assert len(items) > MAX_PAST
         assert {cardinal.card(item).state for item in items} == {CardState.DONE}
-        assert {seen.arrived for seen in cardinal.events(CardSeen)} == {False}
+        assert {event.arrived for event in cardinal.events(CardSeen)} == {False}
         assert {str(cardinal.face(item)) for item in items} == {"{'Status': 'Done'}"}
         assert cardinal.told(titled(cardinal, "Tables")) == cardinal.told(titled(cardinal, "Keys")) == []
         assert cardinal.events(CardMoved) == []
@@ -136,5 +136,5 @@ def test_a_card_in_the_last_column_that_is_first_heard_of_by_an_edit_has_not_arr
     cardinal.clock.forward(60)
     cardinal.forge.store.issues.edit(issue_of(item), title="Add them all up", actor=cardinal.person("carol"))
     cardinal.catch_up()
-    seen = cardinal.events(CardSeen)[-1]
-    assert (seen.arrived, cardinal.card(item).state) == (False, CardState.DONE)
+    event = cardinal.events(CardSeen)[-1]
+    assert (event.arrived, cardinal.card(item).state) == (False, CardState.DONE)

@@ -71,9 +71,9 @@ def new(cardinal: Cardinal, project: Project, repo: Repo) -> Item:
 
 def row(cardinal: Cardinal, project: Project) -> boards.BoardRow:
     with event_store.reading(cardinal.services.engine) as db:
-        known = boards.get(db, BoardId(project.node_id))
-    assert known is not None
-    return known
+        board = boards.get(db, BoardId(project.node_id))
+    assert board is not None
+    return board
 
 
 def test_cards_of_three_boards_of_two_owners_are_worked_on(cardinal: Cardinal) -> None:
@@ -93,8 +93,8 @@ def test_cards_of_three_boards_of_two_owners_are_worked_on(cardinal: Cardinal) -
     assert ended == [Ending.SUCCEEDED] * 3, cardinal.events(RunEnded)
     pulls = {name: cardinal.card(item).pull_repository for name, item in of.items()}
     assert pulls == {"first": "acme/shop", "second": "acme/shop", "third": "globex/site"}
-    for each in cardinal.services.on_every_board():
-        sweep.sweep(each)
+    for services in cardinal.services.on_every_board():
+        sweep.sweep(services)
     cardinal.catch_up()
     assert cardinal.events(CardArchived) == []
     cardinal.assert_nothing_is_stuck()
@@ -177,7 +177,7 @@ def test_a_removed_board_costs_no_call_and_goes_on_where_it_was_when_it_is_added
     admin.remove_board(cardinal.services, BoardAddress("acme", project.number))
     ticker.write_places(cardinal.process)
     with event_store.reading(cardinal.services.engine) as db:
-        assert [it.act for it in outbox.open_of_card(db, CardId(queued.node_id))] == []
+        assert [entry.act for entry in outbox.open_of_card(db, CardId(queued.node_id))] == []
     with event_store.writing(cardinal.services.engine) as db:
         refresh_requests.add(db, CardId(item.node_id), BoardId(project.node_id))
         leases.take(db, f"{column_order.PREFIX}{project.node_id}:In Progress", "rank:", ttl_s=0)
@@ -190,9 +190,9 @@ def test_a_removed_board_costs_no_call_and_goes_on_where_it_was_when_it_is_added
     context = DoctorContext(
         cardinal.services.config, cardinal.services.engine, cardinal.services.hub, cardinal.clock()
     )
-    held = [it for it in backlog.waiting(context) if it.name == "outbox"]
-    assert [it.level for it in held] == [Level.WARN, Level.OK]
-    assert outbox.SHUT_OUT in held[0].message
+    results = [result for result in backlog.waiting(context) if result.name == "outbox"]
+    assert [result.level for result in results] == [Level.WARN, Level.OK]
+    assert outbox.SHUT_OUT in results[0].message
     with event_store.reading(cardinal.services.engine) as db:
         assert refresh_requests.list_requested_cards(db, limit=10) == ()
         assert not column_order.is_due(db)
@@ -204,18 +204,18 @@ def test_a_removed_board_costs_no_call_and_goes_on_where_it_was_when_it_is_added
 
 def test_a_suspended_owner_holds_up_no_other_and_loses_nothing(cardinal: Cardinal) -> None:
     project, site = elsewhere(cardinal)
-    mine, theirs = cardinal.new(), new(cardinal, project, site)
+    own_item, theirs = cardinal.new(), new(cardinal, project, site)
     cardinal.catch_up()
     store, alice = cardinal.forge.store, cardinal.person("alice")
     (globex,) = (one for one in store.apps.installations() if one.account.login == "globex")
-    for item in (mine, theirs):
+    for item in (own_item, theirs):
         cardinal.say(item, "/cardinal explain")
         cardinal.catch_up(publish=False)
     store.access.suspend(globex, actor=alice)
     for _ in range(6):  # more often than an entry without access is tried
         cardinal.clock.forward(301)
         cardinal.catch_up()
-    assert cardinal.told(mine)
+    assert cardinal.told(own_item)
     assert not cardinal.told(theirs)
     store.access.unsuspend(globex, actor=alice)
     cardinal.catch_up()
@@ -225,19 +225,19 @@ def test_a_suspended_owner_holds_up_no_other_and_loses_nothing(cardinal: Cardina
 
 def test_cards_of_one_owner_are_read_while_another_is_out_of_reach(cardinal: Cardinal) -> None:
     project, site = elsewhere(cardinal)
-    mine, theirs = cardinal.new(), new(cardinal, project, site)
+    item, theirs = cardinal.new(), new(cardinal, project, site)
     cardinal.catch_up()
     store = cardinal.forge.store
     (acme,) = (one for one in store.apps.installations() if one.account.login == "acme")
     store.access.suspend(acme, actor=cardinal.person("alice"))
     cardinal.mail.clear()  # and nobody tells of it
-    both = {CardId(mine.node_id): "acme", CardId(theirs.node_id): "globex"}
+    both = {CardId(item.node_id): "acme", CardId(theirs.node_id): "globex"}
     store.projects.drag(theirs, "Planning", actor=cardinal.person("carol"))
     with event_store.writing(cardinal.services.engine) as db:
         for card_id in both:
-            known = cards.get(db, card_id)
-            assert known is not None
-            refresh_requests.add(db, card_id, known.board_id)
+            card = cards.get(db, card_id)
+            assert card is not None
+            refresh_requests.add(db, card_id, card.board_id)
     with pytest.raises(GithubError):
         card_sync.sync_cards(cardinal.process, tuple(both))
     assert cardinal.card(theirs).column == "Planning"
@@ -253,7 +253,7 @@ def test_failed_deliveries_are_requested_while_the_first_owner_is_out_of_reach(c
     lost = store.deliveries.all()[-1]
     lost.status_code, lost.status, lost.delivered_at = 502, "failed to connect", cardinal.clock()
     sweep.recover_deliveries(cardinal.process)
-    assert [one.guid for one in cardinal.mail] == [lost.guid]
+    assert [delivery.guid for delivery in cardinal.mail] == [lost.guid]
 
 
 def test_deliveries_of_one_owner_are_read_while_the_app_is_gone_from_the_first(cardinal: Cardinal) -> None:
@@ -289,14 +289,14 @@ def test_a_board_that_the_app_cannot_see_is_not_served(cardinal: Cardinal) -> No
     for board in (ServedBoard("acme", 99), ServedBoard("initech", 1)):
         with pytest.raises(NotFoundError):
             admin.add_board(cardinal.services, board)
-    assert [each.board.owner for each in cardinal.services.on_every_board()] == ["acme"]
+    assert [services.board.owner for services in cardinal.services.on_every_board()] == ["acme"]
 
 
 def test_adding_again_changes_weight_and_policy_once(cardinal: Cardinal) -> None:
     project = second(cardinal)
-    wanted = ServedBoard("acme", project.number, "acme/shop", weight=3)
-    admin.add_board(cardinal.services, wanted)
-    admin.add_board(cardinal.services, wanted)
+    served_board = ServedBoard("acme", project.number, "acme/shop", weight=3)
+    admin.add_board(cardinal.services, served_board)
+    admin.add_board(cardinal.services, served_board)
     assert (row(cardinal, project).weight, row(cardinal, project).policy_repository) == (3, "acme/shop")
     mine = [event for event in cardinal.events(BoardServed) if event.board_id == project.node_id]
     assert [event.weight for event in mine] == [1, 3]
@@ -309,6 +309,6 @@ def test_a_card_whose_board_nobody_named_is_found_on_the_second(cardinal: Cardin
     cardinal.say(item, "Any news?")
     cardinal.catch_up()
     with event_store.reading(cardinal.services.engine) as db:
-        known = cards.get(db, CardId(item.node_id))
-    assert known is not None
-    assert known.board_id == project.node_id
+        card = cards.get(db, CardId(item.node_id))
+    assert card is not None
+    assert card.board_id == project.node_id

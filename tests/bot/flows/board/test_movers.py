@@ -161,7 +161,7 @@ def test_a_drag_out_by_mallory_asks_nothing_and_the_run_goes_on(cardinal: Cardin
     cardinal.catch_up()
     cardinal.drag(item, "Tasks", who="bob")
     cardinal.catch_up()
-    assert [one.by for one in cardinal.events(RunStopAsked)] == ["bob"]
+    assert [event.by for event in cardinal.events(RunStopAsked)] == ["bob"]
 
 
 @pytest.mark.after(scene=reviewed)
@@ -204,7 +204,7 @@ def test_the_issues_timeline_says_who_moved_a_card_whose_delivery_was_lost(
     cardinal.mail.clear()
     cardinal.sweep()
     cardinal.catch_up()
-    assert [one.by for one in cardinal.events(RunQueued)] == queued
+    assert [event.by for event in cardinal.events(RunQueued)] == queued
     if not queued:
         refused(cardinal, item, "nothing was started")
 
@@ -224,8 +224,8 @@ def test_a_move_of_which_nobody_knows_whose_it_was_waits_until_its_delivery_come
     assert "GitHub did not say who moved the card" in cardinal.card(item).because
     cardinal.mail.extend(late)
     cardinal.catch_up()
-    found = [one for one in cardinal.events(MoverFound) if one.column == "In Progress"]
-    assert [one.by for one in found] == ["bob"]
+    found = [event for event in cardinal.events(MoverFound) if event.column == "In Progress"]
+    assert [event.by for event in found] == ["bob"]
     assert cardinal.run_of(item).by == "bob"
 
 
@@ -255,8 +255,8 @@ def together(cardinal: Cardinal, item: Item) -> None:
     """Ingest all that waits, then look once."""
     while cardinal.mail:
         cardinal.receive(cardinal.mail.popleft())
-    for one in inbox.due_deliveries(cardinal.services.engine, limit=100):
-        delivery.ingest(cardinal.services, one)
+    for delivery_id in inbox.due_deliveries(cardinal.services.engine, limit=100):
+        delivery.ingest(cardinal.services, delivery_id)
     card.sync_card(cardinal.services, CardId(item.node_id))
     cardinal.catch_up()
 

@@ -54,7 +54,7 @@ def relabel(cardinal: Cardinal, item: Item, *names: str) -> None:
 
 
 def decided(cardinal: Cardinal) -> list[tuple[str, str, str]]:
-    return [(one.repository, one.rule, one.value) for one in cardinal.events(RepositoryResolved)]
+    return [(event.repository, event.rule, event.value) for event in cardinal.events(RepositoryResolved)]
 
 
 def test_a_card_of_the_home_is_worked_on_in_the_repository_that_its_label_means(cardinal: Cardinal) -> None:
@@ -63,7 +63,7 @@ def test_a_card_of_the_home_is_worked_on_in_the_repository_that_its_label_means(
     assert decided(cardinal) == [("acme/shop", "label", "area:shop")]
     cardinal.catch_up(work=True)
     skills = cardinal.events(SkillsChosen)[-1].considered
-    assert [(one.name, one.loaded) for one in skills] == [("tidy", True)]
+    assert [(considered.name, considered.loaded) for considered in skills] == [("tidy", True)]
     run = cardinal.run_of(item)
     assert (run.repository, run.ending) == ("acme/shop", Ending.SUCCEEDED), run.detail
     pull = cardinal.pull_of(item)
@@ -291,7 +291,7 @@ def test_doctor_looks_at_the_repositories_that_cards_are_placed_in(cardinal: Car
     store.repos.set_role(tools, alice, Role.WRITE)
     at_home(cardinal, body="Repo: acme/tools")  # no issue of its own is on the board
     services = cardinal.services
-    found = repositories.checks(
+    results = repositories.checks(
         DoctorContext(services.config, services.engine, services.hub, cardinal.clock())
     )
-    assert "acme/tools" in {one.message.split()[0] for one in found}
+    assert "acme/tools" in {result.message.split()[0] for result in results}

@@ -53,14 +53,14 @@ def test_a_draft_dragged_to_in_progress_starts_one_run_on_its_issue(cardinal: Ca
     assert len(issues_of(cardinal, "Gift cards")) == 1
     assert draft not in cardinal.project.items
     assert cardinal.column(item) == "In Progress"
-    assert [(one.card_id, one.by) for one in cardinal.events(RunQueued)] == [(item.node_id, "carol")]
+    assert [(event.card_id, event.by) for event in cardinal.events(RunQueued)] == [(item.node_id, "carol")]
     assert cardinal.run_of(item).branch.endswith("-gift-cards")
     assert cardinal.face(item)["Agent"].endswith(("queued", "working"))
     assert issue_of(item).comments
     assert known(cardinal, draft) is None
     assert not cardinal.events(CardArchived)
     assert len(cardinal.events(CardReplaced)) == 1
-    assert [one.card_id for one in cardinal.events(CardSeen)].count(CardId(item.node_id)) == 0
+    assert [event.card_id for event in cardinal.events(CardSeen)].count(CardId(item.node_id)) == 0
     cardinal.sweep()
     cardinal.catch_up()
     assert len(cardinal.events(RunQueued)) == 1
@@ -106,15 +106,15 @@ def test_looks_at_both_cards_between_the_steps_change_nothing(
     cardinal.catch_up(publish=False)
     assert not cardinal.events(CardReplaced)
     assert not cardinal.events(CardArchived)
-    seen = {one.card_id for one in cardinal.events(CardSeen)}
-    assert not seen & {item.node_id for item in cardinal.project.items if item.title == "Gift cards"} - {
+    card_ids = {event.card_id for event in cardinal.events(CardSeen)}
+    assert not card_ids & {item.node_id for item in cardinal.project.items if item.title == "Gift cards"} - {
         draft.node_id
     }
     cardinal.clock.forward(120)
     cardinal.catch_up()
     item = item_of(cardinal, "Gift cards")
     assert len(issues_of(cardinal, "Gift cards")) == 1
-    assert [one.card_id for one in cardinal.events(RunQueued)] == [item.node_id]
+    assert [event.card_id for event in cardinal.events(RunQueued)] == [item.node_id]
     assert known(cardinal, draft) is None
     cardinal.sweep()
     cardinal.catch_up()
@@ -145,7 +145,7 @@ def test_a_draft_that_a_person_deletes_before_its_issue_has_its_place_starts_no_
     cardinal.forge.store.projects.delete_item(draft, actor=cardinal.person("carol"))
     go_on(cardinal)
     assert cardinal.events(RunQueued) == []
-    assert [one.card_id for one in cardinal.events(CardArchived)] == [draft.node_id]
+    assert [event.card_id for event in cardinal.events(CardArchived)] == [draft.node_id]
     assert cardinal.card(item_of(cardinal, "Gift cards")).column is None
 
 
@@ -161,10 +161,10 @@ def test_an_issue_that_a_person_takes_back_before_it_is_known_starts_no_run(card
 def test_two_drafts_of_one_title_are_two_cards_with_a_run_each(cardinal: Cardinal) -> None:
     drafts = [cardinal.draft("Gift cards", "In Progress") for _ in range(2)]
     cardinal.catch_up()
-    made = [item for item in cardinal.project.items if item.title == "Gift cards"]
-    assert len(made) == len(issues_of(cardinal, "Gift cards")) == 2
-    assert not {*drafts} & {*made}
-    assert sorted(one.card_id for one in cardinal.events(RunQueued)) == sorted(it.node_id for it in made)
+    items = [item for item in cardinal.project.items if item.title == "Gift cards"]
+    assert len(items) == len(issues_of(cardinal, "Gift cards")) == 2
+    assert not {*drafts} & {*items}
+    assert sorted(event.card_id for event in cardinal.events(RunQueued)) == sorted(it.node_id for it in items)
 
 
 def test_a_draft_in_planning_is_answered_once_on_its_issue(cardinal: Cardinal) -> None:
@@ -211,7 +211,7 @@ def test_a_draft_that_a_person_deletes_meanwhile_is_seen_as_deleted(cardinal: Ca
     cardinal.forge.store.projects.delete_item(draft, actor=cardinal.person("carol"))
     cardinal.catch_up()
     assert issues_of(cardinal, "Gift cards") == []
-    assert [one.reason for one in cardinal.events(CardArchived)] == ["deleted"]
+    assert [event.reason for event in cardinal.events(CardArchived)] == ["deleted"]
     assert cardinal.events(RunQueued) == []
     cardinal.assert_nothing_is_stuck()
 
@@ -227,7 +227,7 @@ def test_a_draft_whose_replacement_was_given_up_is_one_card_with_one_run_after_t
     for _ in range(6):
         cardinal.catch_up()
         cardinal.clock.forward(120)
-    assert [one.act for one in cardinal.events(EntryGivenUp)][:1] == ["convert_draft"]
+    assert [event.act for event in cardinal.events(EntryGivenUp)][:1] == ["convert_draft"]
     cardinal.forge.store.faults.clear()
     cardinal.sweep()
     cardinal.catch_up()
@@ -238,7 +238,7 @@ def test_a_draft_whose_replacement_was_given_up_is_one_card_with_one_run_after_t
     item = item_of(cardinal, "Gift cards")
     assert len(issues_of(cardinal, "Gift cards")) == 1
     assert draft not in cardinal.project.items
-    assert [one.card_id for one in cardinal.events(RunQueued)] == [item.node_id]
+    assert [event.card_id for event in cardinal.events(RunQueued)] == [item.node_id]
     assert cardinal.column(item) == "In Progress"
 
 

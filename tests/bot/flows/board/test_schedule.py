@@ -73,7 +73,7 @@ def test_a_schedule_that_comes_back_is_new_and_makes_up_for_nothing(cardinal: Ca
     cardinal.set_policy(DEFAULT_TEXT)
     cardinal.catch_up()
     tick(cardinal)
-    assert [it.timing for it in cardinal.events(ScheduleSet)] == ["every 1d", ""]
+    assert [event.timing for event in cardinal.events(ScheduleSet)] == ["every 1d", ""]
     cardinal.clock.forward(5 * DAY)
     scheduled(cardinal)
     tick(cardinal)
@@ -126,9 +126,9 @@ def test_each_labelled_issue_makes_one_card_but_one_that_a_schedule_made(cardina
     cardinal.catch_up()
     alice, issues = cardinal.person("alice"), cardinal.forge.store.issues
     repo = cardinal.forge.store.repos.get("acme", "shop")
-    one, other, mine = (issues.create(repo, f"Report {number}", actor=alice) for number in range(3))
+    one, other, own_issue = (issues.create(repo, f"Report {number}", actor=alice) for number in range(3))
     issues.add_labels(one, ["bug"], actor=alice)
-    issues.add_labels(mine, ["security"], actor=cardinal.bot)
+    issues.add_labels(own_issue, ["security"], actor=cardinal.bot)
     cardinal.catch_up()
     assert made(cardinal) == []
     for issue in (one, other):  # in one second

@@ -26,11 +26,11 @@ __all__ = ["actions"]  # GitHub Actions are there for each of these tests
 
 def put_on_two_boards(cardinal: Cardinal) -> None:
     """Let one issue have cards on two boards, in execution."""
-    mine = cardinal.new()
+    own_item = cardinal.new()
     other = cardinal.forge.store.projects.add(
-        second(cardinal), issue_of(mine), actor=cardinal.person("carol")
+        second(cardinal), issue_of(own_item), actor=cardinal.person("carol")
     )
-    for item in (mine, other):
+    for item in (own_item, other):
         cardinal.catch_up()
         cardinal.drag(item, "In Progress")
     cardinal.catch_up()
@@ -102,34 +102,34 @@ def waits(cardinal: Cardinal, item: Item, board: str = "Shop board (acme/1)") ->
 def test_a_box_belongs_to_the_card_whose_comment_it_stands_in(
     cardinal: Cardinal, both: tuple[Item, Item]
 ) -> None:
-    mine, other = both
-    cardinal.begin(cardinal.run_of(mine).run_id)
+    item, other = both
+    cardinal.begin(cardinal.run_of(item).run_id)
     cardinal.catch_up()
-    cardinal.tick(cardinal.comment(mine, f"run:{cardinal.run_of(mine).run_id}"), "cancel")
+    cardinal.tick(cardinal.comment(item, f"run:{cardinal.run_of(item).run_id}"), "cancel")
     cardinal.catch_up()
     assert heard(cardinal, CommandGiven, both) == [1, 0]
-    assert cardinal.run_of(mine).stop_asked == "cancel"
+    assert cardinal.run_of(item).stop_asked == "cancel"
     assert waits(cardinal, other)
 
 
 def test_two_drags_at_once_start_one_run_and_the_other_card_says_for_which_it_waits(
     cardinal: Cardinal, both: tuple[Item, Item]
 ) -> None:
-    mine, other = both
+    item, other = both
     starts = cardinal.ready()
     assert [cardinal.claim(run_id) for run_id in starts] == [True, False]
     assert waits(cardinal, other)
-    assert cardinal.run_of(mine).branch == cardinal.run_of(other).branch
+    assert cardinal.run_of(item).branch == cardinal.run_of(other).branch
 
 
 def test_whichever_board_has_room_first_starts_and_the_other_one_waits(
     cardinal: Cardinal, both: tuple[Item, Item]
 ) -> None:
-    mine, other = both
+    item, other = both
     cardinal.begin(cardinal.run_of(other).run_id)
-    assert waits(cardinal, mine, "Second (acme/")
+    assert waits(cardinal, item, "Second (acme/")
     cardinal.ask(cardinal.run_of(other).run_id, "Which colour?")
-    assert waits(cardinal, mine, "Second (acme/"), "an answer may take days"
+    assert waits(cardinal, item, "Second (acme/"), "an answer may take days"
 
 
 def test_work_that_is_done_on_one_board_is_not_paid_again_on_the_other(
@@ -139,7 +139,7 @@ def test_work_that_is_done_on_one_board_is_not_paid_again_on_the_other(
     assert [cardinal.card(item).state for item in delivered] == [CardState.WORK_COMPLETE] * 2
     assert "r1 on board Shop board (acme/1) is ready for review" in cardinal.card(other).because
     assert (cardinal.run_of(other).ending, cardinal.run_of(other).reason) == (Ending.CANCELLED, "superseded")
-    assert [it.run_id for it in cardinal.events(RunClaimed)] == ["r1"]
+    assert [event.run_id for event in cardinal.events(RunClaimed)] == ["r1"]
     cardinal.drag(other, "Tasks")
     cardinal.catch_up()
     cardinal.drag(other, "In Progress")
@@ -152,20 +152,20 @@ def test_the_gate_has_seen_on_both_cards_what_one_run_delivered(
     cardinal: Cardinal, delivered: tuple[Item, Item]
 ) -> None:
     pull = cardinal.pull_of(delivered[0])
-    said = [str(it.output) for it in pull_checks(cardinal, pull.head_sha)]
+    said = [str(check_run.output) for check_run in pull_checks(cardinal, pull.head_sha)]
     assert said
     assert not any("Someone" in it or "Not checked" in it for it in said), said
     with event_store.reading(cardinal.services.engine) as db:
         cards_of = [CardId(item.node_id) for item in delivered]
-        assert [checks.standing(db, it, pull.head_sha) for it in cards_of] == [Gate.PASSED] * 2
+        assert [checks.standing(db, card_id, pull.head_sha) for card_id in cards_of] == [Gate.PASSED] * 2
 
 
 @pytest.mark.parametrize("ending", ["failed", "cancelled", "lost"])
 def test_the_wait_ends_with_the_run_however_that_ends(
     cardinal: Cardinal, both: tuple[Item, Item], ending: str
 ) -> None:
-    mine, other = both
-    first, second_run = cardinal.run_of(mine).run_id, cardinal.run_of(other).run_id
+    item, other = both
+    first, second_run = cardinal.run_of(item).run_id, cardinal.run_of(other).run_id
     cardinal.begin(first)
     assert waits(cardinal, other)
     cardinal.write(first, RunEnded(first, Ending(ending), "agent_error", "it stopped", "working"))
@@ -179,12 +179,12 @@ def test_the_wait_ends_with_the_run_however_that_ends(
 def test_a_run_that_waits_for_people_on_a_card_nobody_sees_holds_up_no_other(
     cardinal: Cardinal, both: tuple[Item, Item]
 ) -> None:
-    mine, other = both
-    first = cardinal.run_of(mine).run_id
+    item, other = both
+    first = cardinal.run_of(item).run_id
     cardinal.begin(first)
     cardinal.ask(first, "Which colour?")
     assert waits(cardinal, other)
-    cardinal.forge.store.projects.set_archived(mine, True, actor=cardinal.person("alice"))
+    cardinal.forge.store.projects.set_archived(item, True, actor=cardinal.person("alice"))
     cardinal.catch_up()
     assert cardinal.ready() == (cardinal.run_of(other).run_id,)
 
@@ -204,21 +204,21 @@ def added(cardinal: Cardinal, item: Item) -> Item:
 def test_an_issue_that_comes_to_a_second_board_meanwhile_waits_for_the_same_branch(
     cardinal: Cardinal,
 ) -> None:
-    mine = cardinal.newest
+    item = cardinal.newest
     issues, alice = cardinal.forge.store.issues, cardinal.person("alice")
-    issues.edit(issue_of(mine), title="Another title", actor=alice)
-    other = added(cardinal, mine)
+    issues.edit(issue_of(item), title="Another title", actor=alice)
+    other = added(cardinal, item)
     assert waits(cardinal, other)
-    assert cardinal.run_of(other).branch == cardinal.run_of(mine).branch
+    assert cardinal.run_of(other).branch == cardinal.run_of(item).branch
 
 
 @pytest.mark.after(scene=None)
 def test_an_issue_that_comes_to_a_second_board_later_has_its_pull_request_there(cardinal: Cardinal) -> None:
-    mine = cardinal.new(column="In Progress")
+    item = cardinal.new(column="In Progress")
     cardinal.catch_up()
-    push(cardinal, mine, "One = 1\n")
-    other = added(cardinal, mine)
-    assert cardinal.card(other).pull_number == cardinal.card(mine).pull_number
+    push(cardinal, item, "One = 1\n")
+    other = added(cardinal, item)
+    assert cardinal.card(other).pull_number == cardinal.card(item).pull_number
     assert (cardinal.card(other).state, cardinal.card(other).run_id) == (CardState.WORK_COMPLETE, None)
     assert "nothing new to do" in cardinal.card(other).because
 
@@ -226,17 +226,17 @@ def test_an_issue_that_comes_to_a_second_board_later_has_its_pull_request_there(
 def test_one_answer_is_enough_for_an_issue_with_two_cards(
     cardinal: Cardinal, both: tuple[Item, Item]
 ) -> None:
-    mine, other = both
-    cardinal.begin(cardinal.run_of(mine).run_id)
-    cardinal.ask(cardinal.run_of(mine).run_id, "Which colour?")
+    own_item, other = both
+    cardinal.begin(cardinal.run_of(own_item).run_id)
+    cardinal.ask(cardinal.run_of(own_item).run_id, "Which colour?")
     cardinal.catch_up()
-    told = len(cardinal.told(mine))
-    cardinal.say(mine, "/cardinal answer Red")
+    told = len(cardinal.told(own_item))
+    cardinal.say(own_item, "/cardinal answer Red")
     cardinal.catch_up()
-    assert [it.text for it in cardinal.events(QuestionAnswered)] == ["Red"]
-    assert len(cardinal.told(mine)) == told, "the card that waits has nothing to say"
+    assert [event.text for event in cardinal.events(QuestionAnswered)] == ["Red"]
+    assert len(cardinal.told(own_item)) == told, "the card that waits has nothing to say"
     assert waits(cardinal, other)
-    cardinal.say(mine, "/cardinal cancel")
+    cardinal.say(own_item, "/cardinal cancel")
     cardinal.catch_up()
     assert [cardinal.run_of(item).ending for item in both] == [Ending.CANCELLED] * 2
 
@@ -247,7 +247,7 @@ def test_one_retry_of_an_issue_with_two_cards_is_one_piece_of_work(
     cardinal.say(delivered[0], "/cardinal retry")
     cardinal.catch_up()
     push(cardinal, delivered[0], "Of = 2\n")
-    assert [it.run_id for it in cardinal.events(RunClaimed)] == ["r1", "r3"]
+    assert [event.run_id for event in cardinal.events(RunClaimed)] == ["r1", "r3"]
     heads = {cardinal.card(item).pull_head for item in delivered}
     assert heads == {cardinal.pull_of(delivered[0]).head_sha}
     assert [cardinal.card(item).state for item in delivered] == [CardState.WORK_COMPLETE] * 2
@@ -276,12 +276,12 @@ def test_a_review_is_served_once_for_both_cards(cardinal: Cardinal, delivered: t
 
 @pytest.mark.after(scene=None)
 def test_an_issue_on_boards_of_two_owners_speaks_to_both(cardinal: Cardinal) -> None:
-    mine = cardinal.new()
+    item = cardinal.new()
     project, _ = elsewhere(cardinal)
-    theirs = cardinal.forge.store.projects.add(project, issue_of(mine), actor=cardinal.person("carol"))
+    theirs = cardinal.forge.store.projects.add(project, issue_of(item), actor=cardinal.person("carol"))
     cardinal.catch_up()
-    cardinal.say(mine, "Anything new?")
+    cardinal.say(item, "Anything new?")
     cardinal.catch_up()
-    assert heard(cardinal, PersonSaid, (mine, theirs)) == [1, 1]
+    assert heard(cardinal, PersonSaid, (item, theirs)) == [1, 1]
     assert cardinal.card(theirs).state is not CardState.ARCHIVED
     assert not cardinal.failures

@@ -77,7 +77,7 @@ def test_a_read_that_is_late_takes_no_persons_change_back(cardinal: Cardinal, ho
     if how == "drag":
         cardinal.drag(item, "Planning", who="alice")
         cardinal.catch_up()
-        assert [(it.after, it.by) for it in cardinal.events(CardMoved)][-1] == ("Planning", "alice")
+        assert [(event.after, event.by) for event in cardinal.events(CardMoved)][-1] == ("Planning", "alice")
 
 
 def test_a_person_who_drags_the_card_back_at_once_is_believed(cardinal: Cardinal) -> None:

@@ -31,13 +31,13 @@ def test_a_command_by_somebody_without_the_role_is_refused_with_the_role_that_it
     cardinal: Cardinal,
 ) -> None:
     item = cardinal.newest
-    said = cardinal.say(item, "/cardinal cancel", who="mallory")
+    comment = cardinal.say(item, "/cardinal cancel", who="mallory")
     cardinal.catch_up()
     assert cardinal.events(RunStopAsked) == []
-    assert cardinal.reactions(said) == ["confused"]
+    assert cardinal.reactions(comment) == ["confused"]
     refusal = cardinal.comment(item, "needs the role", "`write`")
     assert "`mallory` has the role `read` here" in refusal.body
-    assert [one.by for one in cardinal.events(CommandRefused)] == ["mallory"]
+    assert [event.by for event in cardinal.events(CommandRefused)] == ["mallory"]
     cardinal.assert_no_leftovers()
 
 
@@ -60,7 +60,7 @@ def test_the_policy_may_name_who_gives_a_command(cardinal: Cardinal) -> None:
     assert cardinal.events(RunStopAsked) == []
     cardinal.say(item, "/cardinal cancel", who="bob")
     cardinal.catch_up()
-    assert [one.by for one in cardinal.events(RunStopAsked)] == ["bob"]
+    assert [event.by for event in cardinal.events(RunStopAsked)] == ["bob"]
 
 
 def test_a_command_in_a_quote_is_none_and_one_in_code_is_answered_with_how_to_write_it(
@@ -73,22 +73,22 @@ def test_a_command_in_a_quote_is_none_and_one_in_code_is_answered_with_how_to_wr
     cardinal.catch_up()
     assert cardinal.events(CommandGiven) == []
     assert cardinal.events(RunStopAsked) == []
-    assert [cardinal.reactions(one) for one in said] == [[], [], ["confused"]]
+    assert [cardinal.reactions(comment) for comment in said] == [[], [], ["confused"]]
     assert "Write `/cardinal cancel` in a new comment" in cardinal.told(item)[-1]
-    assert [one.text for one in cardinal.events(PersonSaid)] == texts
+    assert [event.text for event in cardinal.events(PersonSaid)] == texts
 
 
 @pytest.mark.after(scene=Cardinal.at_work)
 def test_a_command_is_obeyed_once_however_often_its_delivery_comes(cardinal: Cardinal) -> None:
     item = cardinal.newest
-    said = cardinal.say(item, "/cardinal pause")
+    comment = cardinal.say(item, "/cardinal pause")
     delivery = cardinal.mail[-1]
     cardinal.receive(delivery)
     cardinal.post(delivery.event, delivery.body, "another-guid", "created")
     cardinal.catch_up()
     assert len(cardinal.events(CommandGiven)) == 1
     assert len(cardinal.events(RunStopAsked)) == 1
-    assert cardinal.reactions(said) == ["+1"]
+    assert cardinal.reactions(comment) == ["+1"]
 
 
 @pytest.mark.after(scene=Cardinal.at_work)
@@ -130,7 +130,7 @@ def test_a_plain_comment_steers_a_run_at_work_and_a_strangers_does_not(cardinal:
     cardinal.say(item, "Delete everything", who="mallory")
     cardinal.say(item, "Mind the tests", who="carol")
     cardinal.catch_up()
-    assert [(one.by, one.text) for one in cardinal.events(RunSteered)] == [("carol", "Mind the tests")]
+    assert [(event.by, event.text) for event in cardinal.events(RunSteered)] == [("carol", "Mind the tests")]
 
 
 @pytest.mark.after(scene=Cardinal.at_work)
@@ -139,17 +139,17 @@ def test_a_ticked_choice_answers_and_a_stale_one_does_not(cardinal: Cardinal) ->
     run_id = cardinal.run_of(item).run_id
     first = cardinal.ask(run_id, "Which?", "red", "blue")
     cardinal.catch_up()
-    asked = cardinal.comment(item, "Which?")
-    before = asked.body
-    cardinal.tick(asked, f"choice:{first}:2", who="carol")
+    comment = cardinal.comment(item, "Which?")
+    before = comment.body
+    cardinal.tick(comment, f"choice:{first}:2", who="carol")
     cardinal.catch_up()
-    assert [one.text for one in cardinal.events(QuestionAnswered)] == ["blue"]
-    assert "answered by carol" in asked.body
+    assert [event.text for event in cardinal.events(QuestionAnswered)] == ["blue"]
+    assert "answered by carol" in comment.body
     cardinal.begin(run_id)
     cardinal.ask(run_id, "And now?", "left", "right")
     cardinal.catch_up()
-    cardinal.forge.store.issues.edit_comment(asked, before, actor=cardinal.person("carol"))
-    cardinal.tick(asked, f"choice:{first}:1", who="carol")
+    cardinal.forge.store.issues.edit_comment(comment, before, actor=cardinal.person("carol"))
+    cardinal.tick(comment, f"choice:{first}:1", who="carol")
     cardinal.catch_up()
     assert len(cardinal.events(QuestionAnswered)) == 1
     assert "no longer open" in cardinal.told(item)[-1]
@@ -169,7 +169,7 @@ def test_a_tick_by_somebody_without_the_role_is_taken_out_again(cardinal: Cardin
     assert cardinal.reactions(plan) == []
     cardinal.tick(plan, "approve", who="carol")
     cardinal.catch_up()
-    assert [one.by for one in cardinal.events(PlanApproved)] == ["carol"]
+    assert [event.by for event in cardinal.events(PlanApproved)] == ["carol"]
     assert "approved by carol" in plan.body
     cardinal.assert_nothing_is_stuck()
 
@@ -178,15 +178,15 @@ def test_a_redirect_comes_back_with_its_whole_text(cardinal: Cardinal) -> None:
     item = waiting_plan(cardinal)
     cardinal.say(item, "/cardinal redirect Keep it\nin two lines.\n> a quote", who="carol")
     cardinal.catch_up()
-    assert [one.text for one in cardinal.events(PlanRedirected)] == ["Keep it\nin two lines."]
+    assert [event.text for event in cardinal.events(PlanRedirected)] == ["Keep it\nin two lines."]
     assert cardinal.ready() == (cardinal.run_of(item).run_id,)
 
 
 @pytest.mark.after(scene=Cardinal.at_work)
 def test_a_box_that_a_person_wrote_into_an_own_comment_commands_nothing(cardinal: Cardinal) -> None:
     item = cardinal.newest
-    mine = cardinal.say(item, "- [ ] Stop <!-- box:cancel -->", who="mallory")
-    cardinal.tick(mine, "cancel", who="alice")
+    comment = cardinal.say(item, "- [ ] Stop <!-- box:cancel -->", who="mallory")
+    cardinal.tick(comment, "cancel", who="alice")
     cardinal.catch_up()
     assert cardinal.events(RunStopAsked) == []
 
@@ -194,7 +194,7 @@ def test_a_box_that_a_person_wrote_into_an_own_comment_commands_nothing(cardinal
 @pytest.mark.after(scene=Cardinal.at_work)
 def test_text_beyond_githubs_limit_is_refused_and_not_kept(cardinal: Cardinal) -> None:
     item = cardinal.newest
-    said = cardinal.say(item, "short")
+    comment = cardinal.say(item, "short")
     payload = json.loads(cardinal.mail.pop().body)
     payload["comment"]["body"] = "/cardinal answer " + "x" * 1_000_000
     before = cardinal.services.config.database_url.removeprefix("sqlite:///")
@@ -203,7 +203,7 @@ def test_text_beyond_githubs_limit_is_refused_and_not_kept(cardinal: Cardinal) -
     assert cardinal.events(PersonSaid) == []
     assert cardinal.events(RunSteered) == []
     assert "1,000,017 characters" in cardinal.told(item)[-1]
-    assert cardinal.reactions(said) == ["confused"]
+    assert cardinal.reactions(comment) == ["confused"]
     with open(before, "rb") as ledger:
         assert b"x" * 70_000 not in ledger.read()
     cardinal.assert_no_leftovers()
@@ -215,14 +215,14 @@ def test_the_longest_comment_that_github_takes_is_read(cardinal: Cardinal) -> No
     item = cardinal.newest
     cardinal.say(item, "ü" * comments.MAX_CHARACTERS)
     cardinal.catch_up()
-    assert [len(one.text) for one in cardinal.events(PersonSaid)] == [comments.MAX_CHARACTERS]
+    assert [len(event.text) for event in cardinal.events(PersonSaid)] == [comments.MAX_CHARACTERS]
 
 
 @pytest.mark.after(scene=Cardinal.at_work)
 def test_a_comment_that_is_gone_when_its_delivery_is_read_is_no_trouble(cardinal: Cardinal) -> None:
     item = cardinal.newest
-    said = cardinal.say(item, "/cardinal status")
-    cardinal.forge.store.issues.delete_comment(said, actor=cardinal.person("alice"))
+    comment = cardinal.say(item, "/cardinal status")
+    cardinal.forge.store.issues.delete_comment(comment, actor=cardinal.person("alice"))
     cardinal.catch_up()
     assert len(cardinal.events(CommandGiven)) == 1
     cardinal.assert_no_leftovers()
@@ -242,9 +242,9 @@ def test_a_comment_on_an_issue_that_is_on_no_board_is_ignored(cardinal: Cardinal
 @pytest.mark.parametrize("word", ["status", "explain", "help"])
 def test_a_question_about_the_card_is_answered_in_a_comment(cardinal: Cardinal, word: str) -> None:
     item = cardinal.newest
-    said = cardinal.say(item, f"/cardinal {word}", who="bob")
+    comment = cardinal.say(item, f"/cardinal {word}", who="bob")
     cardinal.catch_up()
-    assert cardinal.reactions(said) == ["eyes"]
+    assert cardinal.reactions(comment) == ["eyes"]
     assert len(cardinal.told(item)) == 2
     assert len(issue_of(item).comments) == 3
 
@@ -275,5 +275,5 @@ def test_a_command_on_a_planned_card_is_no_word_to_the_assistant(cardinal: Cardi
     cardinal.say(item, "/cardinal status", who="carol")
     cardinal.say(item, "/cardinal staus", who="carol")
     cardinal.catch_up()
-    assert [one.answers for one in cardinal.events(AssistantReplied)] == [0, word.id]
+    assert [event.answers for event in cardinal.events(AssistantReplied)] == [0, word.id]
     cardinal.assert_nothing_is_stuck()

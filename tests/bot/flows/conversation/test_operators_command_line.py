@@ -144,7 +144,7 @@ def test_a_board_or_column_without_an_issue_is_stopped_for_cards_that_come_later
     item = cardinal.new(column=COLUMN)
     cardinal.catch_up()
     assert (cardinal.run_of(item).state, cardinal.ready()) == (RunState.QUEUED, ())
-    assert [it.target for it in cardinal.events(StopOrdered)] == [
+    assert [event.target for event in cardinal.events(StopOrdered)] == [
         COLUMN if scope == "column" else cardinal.board_id
     ]
     assert typed(cardinal, "resume", *words).exit_code == 0

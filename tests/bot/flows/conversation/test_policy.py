@@ -17,8 +17,8 @@ from tests.bot.flows.settings import POLICY, with_column
 
 def checks(cardinal: Cardinal, commit: str) -> list[tuple[str, str]]:
     """Return conclusion and summary of the policy's checks on a commit."""
-    found = cardinal.forge.store.checks.on_commit(cardinal.home_repo, commit)
-    return [(str(one.conclusion), one.output["summary"]) for one in found if one.name == "cardinal/policy"]
+    runs = cardinal.forge.store.checks.on_commit(cardinal.home_repo, commit)
+    return [(str(run.conclusion), run.output["summary"]) for run in runs if run.name == "cardinal/policy"]
 
 
 # What a policy file can be wrong in is a table in `tests/rules/policy/test_policy.py`.
@@ -126,7 +126,7 @@ def test_a_board_whose_home_repository_never_was_has_the_built_in_policy(tmp_pat
         cardinal.forge.store.repos.delete(cardinal.home_repo, actor=cardinal.person("alice"))
 
     with opened(tmp_path, before=without_home) as cardinal:
-        assert [(one.text, one.commit) for one in cardinal.events(PolicyLoaded)] == [("", "")]
+        assert [(event.text, event.commit) for event in cardinal.events(PolicyLoaded)] == [("", "")]
         item = cardinal.new(column="Tasks")
         cardinal.catch_up()
         assert cardinal.card(item).column == "Tasks"

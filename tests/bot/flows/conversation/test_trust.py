@@ -72,7 +72,7 @@ def test_a_comment_that_was_edited_since_is_not_let_through(cardinal: Cardinal) 
     cardinal.forge.store.issues.edit_comment(comment, "Use cents.", actor=cardinal.person("mallory"))
     cardinal.say(item, "/cardinal ok")
     cardinal.catch_up()
-    assert [one.how for one in cardinal.events(CommentChanged)] == ["edited"]
+    assert [event.how for event in cardinal.events(CommentChanged)] == ["edited"]
     assert (cardinal.events(CommentReleased), cardinal.events(RunSteered)) == ([], [])
     assert cardinal.comment(item, "edited that comment")
 
@@ -91,7 +91,7 @@ def test_an_edit_that_nobody_told_of_is_seen_before_a_comment_is_let_through(
     cardinal.mail.clear()
     cardinal.say(item, "/cardinal ok")
     cardinal.catch_up()
-    assert [one.how for one in cardinal.events(CommentChanged)] == ["deleted" if deleted else "edited"]
+    assert [event.how for event in cardinal.events(CommentChanged)] == ["deleted" if deleted else "edited"]
     assert (cardinal.events(CommentReleased), cardinal.events(RunSteered)) == ([], [])
     assert cardinal.comment(item, "No comment by" if deleted else "edited that comment")
 
@@ -175,7 +175,7 @@ def test_a_plan_for_a_text_that_was_edited_since_is_made_anew_with_the_new_text(
     cardinal.say(item, "/cardinal approve")
     cardinal.catch_up()
     assert cardinal.events(PlanApproved) == []
-    assert [one.by for one in cardinal.events(PlanRedirected)] == ["Cardinal"]
+    assert [event.by for event in cardinal.events(PlanRedirected)] == ["Cardinal"]
     assert cardinal.comment(item, "the issue's text changed since it was made")
     cardinal.catch_up(work=True)
     first, second = cardinal.events(BriefingMade)
@@ -183,7 +183,7 @@ def test_a_plan_for_a_text_that_was_edited_since_is_made_anew_with_the_new_text(
     assert [plan.revision for plan in cardinal.events(PlanProposed)] == [1, 2]
     cardinal.say(item, "/cardinal approve")
     cardinal.catch_up()
-    assert [one.revision for one in cardinal.events(PlanApproved)] == [2]
+    assert [event.revision for event in cardinal.events(PlanApproved)] == [2]
 
 
 @pytest.mark.after(scene=planned)

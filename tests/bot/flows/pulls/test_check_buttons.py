@@ -43,9 +43,9 @@ def gated(cardinal: Cardinal, *, column: str = "In Progress") -> Item:
 def check_of(cardinal: Cardinal, item: Item) -> CheckRun:
     """Return Cardinal's one check on the pull request's commit."""
     pull = cardinal.pull_of(item)
-    (found,) = cardinal.forge.store.checks.on_commit(cardinal.repo, pull.head_sha)
-    assert (found.name, found.app_slug) == ("cardinal/gate", "cardinal")
-    return found
+    (check_run,) = cardinal.forge.store.checks.on_commit(cardinal.repo, pull.head_sha)
+    assert (check_run.name, check_run.app_slug) == ("cardinal/gate", "cardinal")
+    return check_run
 
 
 def buttons(check: CheckRun) -> list[str]:
@@ -54,7 +54,7 @@ def buttons(check: CheckRun) -> list[str]:
 
 def press(cardinal: Cardinal, check: CheckRun, label: str, who: str = "bob") -> None:
     """Press the button of that label on the forge, and let it have its effect."""
-    (identifier,) = (one["identifier"] for one in check.actions if one["label"] == label)
+    (identifier,) = (action["identifier"] for action in check.actions if action["label"] == label)
     press_identifier(cardinal, check, identifier, who)
     cardinal.catch_up()
 
@@ -100,7 +100,7 @@ def test_somebody_without_the_role_is_refused_in_words_and_nothing_starts(cardin
     for _ in range(2):
         press(cardinal, check_of(cardinal, item), "Retry", who="bob")
     assert cardinal.run_of(item).attempt == 1
-    refused = [(one.command, one.because) for one in cardinal.events(CommandRefused)]
+    refused = [(event.command, event.because) for event in cardinal.events(CommandRefused)]
     because = "`/cardinal retry` needs the role `maintain`; `bob` has the role `write` here."
     assert refused == [(f"button:retry:{cardinal.run_of(item).run_id}", because)] * 2  # no comment to mark
     told = [one.body for one in cardinal.pull_of(item).issue.comments if "needs the role" in one.body]
@@ -116,7 +116,7 @@ def test_every_press_of_explain_is_answered_on_the_pull_request(cardinal: Cardin
     before = len(cardinal.pull_of(item).issue.comments)
     for _ in range(2):
         press(cardinal, check_of(cardinal, item), "Explain")
-    told = [one.body for one in cardinal.pull_of(item).issue.comments[before:]]
+    told = [comment.body for comment in cardinal.pull_of(item).issue.comments[before:]]
     assert len(told) == 2
     assert all("waits for a review" in one for one in told)
 
@@ -128,7 +128,7 @@ def test_a_press_that_is_told_twice_counts_once(cardinal: Cardinal) -> None:
     press_identifier(cardinal, check, "explain", "bob")
     mails = list(cardinal.mail)
     cardinal.catch_up()
-    assert [cardinal.receive(one) for one in mails] == [False] * len(mails)
+    assert [cardinal.receive(delivery) for delivery in mails] == [False] * len(mails)
     cardinal.catch_up()
     assert len(cardinal.events(CommandGiven)) == 1
 
@@ -142,7 +142,7 @@ def test_a_late_press_is_about_the_run_that_it_was_meant_for(cardinal: Cardinal)
     press_identifier(cardinal, check, f"retry:{first}", "bob")
     cardinal.catch_up()
     assert cardinal.run_of(item).attempt == 2
-    assert any(f"about {first}" in one.body for one in cardinal.pull_of(item).issue.comments)
+    assert any(f"about {first}" in comment.body for comment in cardinal.pull_of(item).issue.comments)
 
 
 @pytest.mark.after(scene=gated)
@@ -184,8 +184,8 @@ def test_a_press_on_anything_but_cardinals_own_check_means_nothing(
     item = cardinal.newest
     check = check_of(cardinal, item)
     press_identifier(cardinal, check, f"retry:{cardinal.run_of(item).run_id}", "bob")
-    sent = cardinal.mail.pop()
-    payload = json.loads(sent.body)
+    delivery = cardinal.mail.pop()
+    payload = json.loads(delivery.body)
     change(payload)  # type: ignore[operator]
     cardinal.post("check_run", json.dumps(payload).encode(), "other-guid")
     cardinal.catch_up()

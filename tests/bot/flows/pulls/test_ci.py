@@ -46,17 +46,17 @@ def push(cardinal: Cardinal, item: Item, text: str) -> None:
 
 def check(cardinal: Cardinal, sha: str, name: str, log: str = "", **changes: Any) -> CheckRun:
     store, bot = cardinal.forge.store, cardinal.person("github-actions[bot]")
-    made = store.checks.create(
+    check_run = store.checks.create(
         cardinal.repo, name, sha, {"status": "in_progress"}, app_slug="github-actions", actor=bot
     )
-    made.log = log
+    check_run.log = log
     if changes:
-        store.checks.update(made, changes, actor=bot)
-    return made
+        store.checks.update(check_run, changes, actor=bot)
+    return check_run
 
 
 def kinds_of_runs(cardinal: Cardinal) -> list[str]:
-    return [one.kind for one in cardinal.events(RunQueued)]
+    return [event.kind for event in cardinal.events(RunQueued)]
 
 
 @pytest.mark.after(scene=delivered)
@@ -94,12 +94,12 @@ def test_it_waits_until_all_that_are_required_have_finished(cardinal: Cardinal) 
     check(cardinal, sha, "optional", "boom", **RED)
     cardinal.catch_up()
     assert kinds_of_runs(cardinal) == ["first"]
-    assert [one.pending for one in cardinal.events(ChecksAwaited)] == [("types",)]
+    assert [event.pending for event in cardinal.events(ChecksAwaited)] == [("types",)]
     check(cardinal, sha, "types", **GREEN)
     cardinal.catch_up()
     assert kinds_of_runs(cardinal) == ["first", "repair"]
     (settled,) = cardinal.events(ChecksSettled)
-    assert [one.name for one in settled.failures] == ["tests"]
+    assert [failure.name for failure in settled.failures] == ["tests"]
 
 
 def test_a_check_that_never_finishes_is_waited_for_only_so_long(cardinal: Cardinal) -> None:
@@ -167,7 +167,7 @@ def test_what_the_base_breaks_is_reported_and_not_repaired(cardinal: Cardinal) -
     check(cardinal, cardinal.pull_of(item).head_sha, "tests", "boom", **RED)
     cardinal.catch_up()
     assert kinds_of_runs(cardinal) == ["first"]
-    said = [one.body for one in cardinal.pull_of(item).issue.comments]
+    said = [comment.body for comment in cardinal.pull_of(item).issue.comments]
     assert any("also red on the default branch" in text for text in said)
 
 
@@ -242,7 +242,7 @@ def test_of_two_checks_with_one_name_the_worse_one_counts(cardinal: Cardinal) ->
     say(cardinal, sha, "tests", "pending")
     cardinal.catch_up()
     assert kinds_of_runs(cardinal) == ["first"]
-    assert [one.pending for one in cardinal.events(ChecksAwaited)] == [("tests",)]
+    assert [event.pending for event in cardinal.events(ChecksAwaited)] == [("tests",)]
     say(cardinal, sha, "tests", "failure")
     cardinal.catch_up()
     assert kinds_of_runs(cardinal) == ["first", "repair"]
@@ -256,7 +256,7 @@ def test_a_commit_status_is_a_check_like_others(cardinal: Cardinal) -> None:
     cardinal.catch_up()
     assert cardinal.events(ChecksSettled) == []
     say(cardinal, sha, "ci/old", "failure")
-    assert [one.event for one in cardinal.mail] == ["status"]
+    assert [delivery.event for delivery in cardinal.mail] == ["status"]
     cardinal.catch_up()
     assert kinds_of_runs(cardinal) == ["first", "repair"]
     (failure,) = cardinal.events(ChecksSettled)[-1].failures
@@ -270,7 +270,7 @@ def test_checks_that_a_ruleset_requires_are_waited_for(cardinal: Cardinal) -> No
     sha = cardinal.pull_of(item).head_sha
     check(cardinal, sha, "tests", "boom", **RED)
     cardinal.catch_up()
-    assert [one.pending for one in cardinal.events(ChecksAwaited)] == [("ci/old", "types")]
+    assert [event.pending for event in cardinal.events(ChecksAwaited)] == [("ci/old", "types")]
     check(cardinal, sha, "types", **GREEN)
     say(cardinal, sha, "ci/old", "success")
     cardinal.catch_up()
@@ -283,7 +283,7 @@ def test_the_end_of_a_suite_is_heard_where_that_of_its_last_check_was_lost(cardi
     sha = cardinal.pull_of(item).head_sha
     check(cardinal, sha, "types", **GREEN)
     check(cardinal, sha, "tests", "boom", **RED)
-    ends = [one for one in cardinal.mail if one.event == "check_suite"]
+    ends = [delivery for delivery in cardinal.mail if delivery.event == "check_suite"]
     assert len(ends) == 2  # the suite ended, and again as another check of it had begun
     cardinal.mail.clear()
     cardinal.mail.append(ends[-1])

@@ -29,9 +29,9 @@ def push(cardinal: Cardinal, pull: Pull, files: dict[str, bytes | None]) -> str:
 
 def checks_on(cardinal: Cardinal, head: str) -> CheckRun:
     """Return Cardinal's one check on the commit."""
-    found = cardinal.forge.store.checks.on_commit(cardinal.repo, head)
-    (mine,) = (one for one in found if one.name == "cardinal/gate")
-    return mine
+    check_runs = cardinal.forge.store.checks.on_commit(cardinal.repo, head)
+    (check_run,) = (run for run in check_runs if run.name == "cardinal/gate")
+    return check_run
 
 
 def checks_on_face(cardinal: Cardinal, item: Item) -> tuple[str | None, str | None]:
@@ -44,7 +44,7 @@ def in_progress(cardinal: Cardinal) -> Item:
 
 
 def kinds(cardinal: Cardinal) -> list[str]:
-    return [one.kind for one in cardinal.events(RunQueued)]
+    return [event.kind for event in cardinal.events(RunQueued)]
 
 
 @pytest.mark.after(scene=delivered)
@@ -214,9 +214,9 @@ def test_an_agent_that_rewrites_the_gates_definition_is_judged_by_the_old_one(ca
     )
     item: Item = cardinal.new(column="In Progress")
     cardinal.catch_up(work=True)
-    ran = [one for one in cardinal.events(CommandChecked) if one.tier == "full"]
-    assert {one.command for one in ran} == {"python3 -m unittest discover -s tests -t ."}
-    assert all(one.exit_code != 0 for one in ran)
+    ran = [event for event in cardinal.events(CommandChecked) if event.tier == "full"]
+    assert {event.command for event in ran} == {"python3 -m unittest discover -s tests -t ."}
+    assert all(event.exit_code != 0 for event in ran)
     assert cardinal.card(item).pull_number is None
 
 

@@ -30,10 +30,10 @@ def test_every_guard_gets_its_word_from_the_policy_of_the_cards_own_repository(c
     cardinal.forge.store.repos.write_files(cardinal.repo, "main", files, "Rules", actor=alice)
     item = cardinal.new(column="In Progress")
     cardinal.catch_up()
-    rules = cardinal.claimed(item)[0].guards
-    assert set(rules.actions) == set(builtin.names())
-    assert [rules.action(name) for name in ("dependencies", "secrets", "modes")] == ["deny", "deny", "ask"]
-    assert (rules.protect, rules.allow, rules.max_file_kb) == (("infra/**",), ("**",), 7)
+    guards = cardinal.claimed(item)[0].guards
+    assert set(guards.actions) == set(builtin.names())
+    assert [guards.action(name) for name in ("dependencies", "secrets", "modes")] == ["deny", "deny", "ask"]
+    assert (guards.protect, guards.allow, guards.max_file_kb) == (("infra/**",), ("**",), 7)
 
 
 def test_what_a_guard_asks_is_a_question_on_the_card_and_the_answer_publishes(cardinal: Cardinal) -> None:
@@ -87,7 +87,7 @@ def test_a_yes_to_files_of_ci_holds_for_no_later_run(cardinal: Cardinal) -> None
     edits(cardinal, "on: pull_request_target\n")
     cardinal.say(item, "/cardinal retry")
     cardinal.catch_up(work=True)
-    assert [one.asker for one in cardinal.events(QuestionAsked)] == ["workflows", "workflows"]
+    assert [event.asker for event in cardinal.events(QuestionAsked)] == ["workflows", "workflows"]
     with event_store.reading(cardinal.services.engine) as db:
         assert grants.of_card(db, cardinal.card(item).card_id, exact=False) == ()
 
@@ -100,11 +100,13 @@ def test_a_later_run_of_a_card_with_a_yes_to_files_of_ci_may_push_the_branch_tha
     cardinal.catch_up()
     first = cardinal.run_of(item).run_id
     cardinal.begin(first)
-    asked = QuestionId(f"{first}-q1")
+    question_id = QuestionId(f"{first}-q1")
     cardinal.write(
         first,
-        QuestionAsked(first, asked, "workflows", "Publish ci.yml?", (PUBLISH_PROTECTED.label, STOP.label)),
-        QuestionAnswered(first, asked, "alice", answer),
+        QuestionAsked(
+            first, question_id, "workflows", "Publish ci.yml?", (PUBLISH_PROTECTED.label, STOP.label)
+        ),
+        QuestionAnswered(first, question_id, "alice", answer),
         RunEnded(first, Ending.FAILED, "gave_up", "It stopped.", "working"),
     )
     cardinal.catch_up()

@@ -155,7 +155,7 @@ def test_one_that_leaves_the_queue_unmerged_calls_for_somebody(cardinal: Cardina
     assert pull.merged_at is None
     assert cardinal.card(item).state == "blocked"
     assert "ci failure" in cardinal.card(item).because
-    assert any("ci failure" in one.body for one in pull.issue.comments)
+    assert any("ci failure" in comment.body for comment in pull.issue.comments)
     cardinal.drag(item, "Review")
     cardinal.catch_up()
     cardinal.drag(item, "Done")
@@ -172,13 +172,13 @@ def test_the_queue_gets_cardinals_own_check_on_its_commit_and_merges(cardinal: C
     cardinal.catch_up()
     cardinal.drag(item, "Done")
     cardinal.catch_up()
-    said = [one for one in cardinal.forge.store.checks.all(cardinal.repo) if one.head_sha != pull.head_sha]
-    assert [(one.name, one.conclusion, one.actions) for one in said] == [(gate_check.NAME, "success", [])]
-    assert f"merges #{pull.issue.number}" in said[0].output["summary"]
-    assert any("merge queue" in one.because for one in cardinal.events(CardExplained))
+    runs = [run for run in cardinal.forge.store.checks.all(cardinal.repo) if run.head_sha != pull.head_sha]
+    assert [(run.name, run.conclusion, run.actions) for run in runs] == [(gate_check.NAME, "success", [])]
+    assert f"merges #{pull.issue.number}" in runs[0].output["summary"]
+    assert any("merge queue" in event.because for event in cardinal.events(CardExplained))
     assert pull.merged_at is not None
     assert cardinal.card(item).state == "done"
-    assert [one.reason for one in cardinal.events(GroupGone)] == ["merged"]
+    assert [event.reason for event in cardinal.events(GroupGone)] == ["merged"]
     cardinal.assert_nothing_is_stuck()
 
 
@@ -206,7 +206,7 @@ def test_the_merge_lane_hands_one_after_another_over_to_the_queue(cardinal: Card
     for item in items:
         cardinal.drag(item, "Done")
     cardinal.catch_up()
-    assert [it.number for it in cardinal.events(MergeAwaited)] == [pull.number for pull in pulls]
+    assert [event.number for event in cardinal.events(MergeAwaited)] == [pull.number for pull in pulls]
     assert cardinal.events(MergeOutdated) == []  # GitHub's queue checks each on what is before it
     assert all("merge queue" in cardinal.card(item).because for item in items)
     assert len(cardinal.calls("EnqueuePull")) == 2
@@ -228,8 +228,8 @@ def test_a_queue_that_changes_gets_its_check_on_the_new_commit(cardinal: Cardina
     cardinal.catch_up()
     group = cardinal.forge.store.groups.of_pull(pulls[1])
     assert group is not None
-    assert [one.name for one in cardinal.forge.store.checks.on_commit(cardinal.repo, group.head_sha)] == [
+    assert [run.name for run in cardinal.forge.store.checks.on_commit(cardinal.repo, group.head_sha)] == [
         gate_check.NAME
     ]
     assert "merge queue" in cardinal.card(items[1]).because
-    assert sorted(one.reason for one in cardinal.events(GroupGone)) == ["invalidated", "merged"]
+    assert sorted(event.reason for event in cardinal.events(GroupGone)) == ["invalidated", "merged"]

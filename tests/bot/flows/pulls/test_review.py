@@ -34,8 +34,8 @@ def review(cardinal: Cardinal, pull: Pull, event: str, *remarks: str, who: str =
     """Submit a review with one thread for each remark; return its id."""
     comments = [LineComment("new.txt", text, line) for line, text in enumerate(remarks, start=1)]
     body = "Please look." if event != "APPROVE" else ""
-    made = cardinal.forge.store.reviews.submit(pull, event, body, comments, actor=cardinal.person(who))
-    return int(made.id)
+    new_review = cardinal.forge.store.reviews.submit(pull, event, body, comments, actor=cardinal.person(who))
+    return int(new_review.id)
 
 
 @pytest.mark.after(scene=delivered)
@@ -75,7 +75,7 @@ def test_the_threads_of_one_review_are_one_batch_for_the_next_run_and_each_gets_
     cardinal.finish(run.run_id, files={"new.txt": b"1\n2\n3\n"})
     cardinal.catch_up()
     for thread in pull.threads:
-        assert [one.author.login for one in thread.comments] == ["bob", "cardinal[bot]"]
+        assert [review_comment.author.login for review_comment in thread.comments] == ["bob", "cardinal[bot]"]
         assert thread.resolved_by is cardinal.bot
     assert cardinal.card(item).state == "work_complete"
     cardinal.assert_nothing_is_stuck()
@@ -107,14 +107,14 @@ def test_a_thread_that_the_agent_did_not_address_stays_open_and_goes_to_the_next
     assert " in " not in pull.threads[1].comments[-1].body.partition("> I cannot.")[2]
     assert cardinal.card(item).state == "changes_requested"
     assert "1 open review comment" in cardinal.face(item)["Progress"]
-    report = next(said.body for said in pull.issue.comments if "Run r2 is done: " in said.body)
+    report = next(comment.body for comment in pull.issue.comments if "Run r2 is done: " in comment.body)
     assert "is not addressed: Test it (the agent replied: I cannot.)" in report
     cardinal.say(item, "/cardinal retry")
     cardinal.catch_up()
     again = cardinal.run_of(item)
     assert (again.kind, again.run_id != run.run_id) == ("revision", True)
     with event_store.reading(cardinal.services.engine) as db:
-        assert [it.text for it in threads.pending(db, cardinal.card(item).card_id)] == ["Test it"]
+        assert [thread.text for thread in threads.pending(db, cardinal.card(item).card_id)] == ["Test it"]
 
 
 @pytest.mark.after(scene=delivered)
@@ -158,7 +158,7 @@ def test_what_a_person_drops_of_the_branch_by_force_does_not_come_back_with_the_
     assert (cardinal.run_of(item).kind, cardinal.run_of(item).ending) == ("revision", "succeeded")
     assert repos.commit_of(cardinal.repo, f"{branch}~1") == left
     assert repos.commit_of(cardinal.repo, branch) == cardinal.run_of(item).pushed_head
-    assert [one.run_id for one in cardinal.events(Progressed) if "was rewritten" in one.text] == [
+    assert [event.run_id for event in cardinal.events(Progressed) if "was rewritten" in event.text] == [
         cardinal.run_of(item).run_id
     ]
     cardinal.assert_nothing_is_stuck()
@@ -200,8 +200,8 @@ def test_a_review_that_is_told_twice_is_one(cardinal: Cardinal) -> None:
     review(cardinal, cardinal.pull_of(item), "REQUEST_CHANGES", "Name it")
     mails = list(cardinal.mail)
     cardinal.catch_up()
-    for number, one in enumerate(mails):
-        cardinal.post(one.event, one.body, f"again-{number}", one.action or "")
+    for number, delivery in enumerate(mails):
+        cardinal.post(delivery.event, delivery.body, f"again-{number}", delivery.action or "")
     cardinal.catch_up()
     assert len(cardinal.events(ReviewSubmitted)) == 1
 
@@ -224,7 +224,7 @@ def test_a_review_by_somebody_without_write_access_decides_nothing(cardinal: Car
     item = cardinal.newest
     review(cardinal, cardinal.pull_of(item), "APPROVE", who="mallory")
     cardinal.catch_up()
-    assert [one.trusted for one in cardinal.events(ReviewSubmitted)] == [False]
+    assert [event.trusted for event in cardinal.events(ReviewSubmitted)] == [False]
     assert cardinal.card(item).state == "in_review"
 
 
@@ -238,7 +238,7 @@ def test_an_approved_card_dragged_to_done_is_merged_and_its_branch_deleted(cardi
     cardinal.drag(item, "Done")
     cardinal.catch_up()
     assert pull.merged_at is not None
-    assert [one.branch for one in cardinal.events(BranchDeleted)] == [cardinal.card(item).branch]
+    assert [event.branch for event in cardinal.events(BranchDeleted)] == [cardinal.card(item).branch]
     assert cardinal.card(item).state == "done"
     cardinal.assert_nothing_is_stuck()
 
@@ -325,8 +325,8 @@ def test_pull_request_deliveries_in_reverse_end_where_github_is(cardinal: Cardin
     cardinal.forge.store.issues.set_state(pull.issue, "open", actor=alice)
     late = list(cardinal.mail)
     cardinal.mail.clear()
-    for one in reversed(late):
-        cardinal.receive(one)
+    for delivery in reversed(late):
+        cardinal.receive(delivery)
     cardinal.catch_up()
     assert cardinal.card(item).pull_state == "open"
     assert cardinal.card(item).state == "in_review"
@@ -344,7 +344,7 @@ def test_closing_the_pull_request_mid_run_stops_the_run(cardinal: Cardinal) -> N
     pull = cardinal.pull_of(item)
     cardinal.forge.store.issues.set_state(pull.issue, "closed", actor=cardinal.person("alice"))
     cardinal.catch_up()
-    assert [(one.run_id, one.how) for one in cardinal.events(RunStopAsked)] == [(run_id, "cancel")]
+    assert [(event.run_id, event.how) for event in cardinal.events(RunStopAsked)] == [(run_id, "cancel")]
 
 
 @pytest.mark.after(scene=delivered)
@@ -352,7 +352,7 @@ def test_a_comment_on_the_pull_request_is_the_cards(cardinal: Cardinal) -> None:
     item = cardinal.newest
     pull = cardinal.pull_of(item)
     cardinal.forge.store.repos.set_role(cardinal.repo, cardinal.person("bob"), Role.READ)
-    said = cardinal.forge.store.issues.comment(pull.issue, "/cardinal retry", actor=cardinal.person("bob"))
+    comment = cardinal.forge.store.issues.comment(pull.issue, "/cardinal retry", actor=cardinal.person("bob"))
     cardinal.catch_up()
-    assert cardinal.reactions(said) == ["confused"]
+    assert cardinal.reactions(comment) == ["confused"]
     assert any("needs the role" in one.body for one in pull.issue.comments)

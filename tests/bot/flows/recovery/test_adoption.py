@@ -76,7 +76,7 @@ def test_work_that_was_finished_since_is_not_done_again(cardinal: Cardinal, copy
     card = cardinal.card(item)
     assert (card.pull_number, card.pull_head) == (pull.number, pull.head_sha)
     assert (card.state, card.run_id) == (CardState.WORK_COMPLETE, run_id), card.because
-    assert [it.run_id for it in cardinal.events(RunClaimed)] == []
+    assert [event.run_id for event in cardinal.events(RunClaimed)] == []
     assert said_twice(cardinal) == {}
     assert len(cardinal.told(item)) == reports
     restart(cardinal)
@@ -123,7 +123,7 @@ def test_nothing_is_done_before_github_was_read(
     cardinal.sweep()
     cardinal.catch_up()
     assert cardinal.run_of(item).ending is Ending.CANCELLED
-    assert [it.command for it in cardinal.events(CommandGiven)] == ["cancel"]
+    assert [event.command for event in cardinal.events(CommandGiven)] == ["cancel"]
 
 
 def refuse(_services: object) -> None:
@@ -209,7 +209,7 @@ def test_a_card_that_came_after_the_back_up_keeps_its_work(cardinal: Cardinal, c
     restart(cardinal)
     cardinal.catch_up(work=True)
     assert (cardinal.card(item).state, cardinal.card(item).run_id) == (CardState.WORK_COMPLETE, run_id)
-    assert [it.run_id for it in cardinal.events(RunQueued)] == [run_id]
+    assert [event.run_id for event in cardinal.events(RunQueued)] == [run_id]
     assert said_twice(cardinal) == {}
 
 
@@ -269,9 +269,9 @@ def test_what_github_says_of_a_runs_cost_and_answers_stays(cardinal: Cardinal, c
     cardinal.write(run_id, UsageMetered(run_id, 1.25, 10, 10, 1, 90.0))
     cardinal.finish(run_id, files=FILES)
     cardinal.catch_up()
-    shown = [it.body for it in issue_of(item).comments], cardinal.face(item)["Cost $"]
+    shown = [comment.body for comment in issue_of(item).comments], cardinal.face(item)["Cost $"]
     assert shown[1] == "1.25"
     lose(cardinal, copy)
     restart(cardinal)
     cardinal.catch_up(work=True)
-    assert ([it.body for it in issue_of(item).comments], cardinal.face(item)["Cost $"]) == shown
+    assert ([comment.body for comment in issue_of(item).comments], cardinal.face(item)["Cost $"]) == shown

@@ -254,5 +254,5 @@ def test_a_deleted_issue_gives_its_comments_up_and_blocks_nothing_else(cardinal:
     cardinal.catch_up()
     assert len(cardinal.told(other)) == 1
     assert len(cardinal.events(CommandGiven)) == 2
-    assert all("deleted" in one.because for one in cardinal.events(EntryGivenUp))
+    assert all("deleted" in event.because for event in cardinal.events(EntryGivenUp))
     cardinal.assert_nothing_is_stuck()

@@ -33,9 +33,9 @@ def test_deliveries_that_got_no_turn_are_refused_and_requested_again(
         delivery.status = "OK" if answer.status_code == 202 else answer.reason_phrase
         return answer.status_code
 
-    def known(sent: list[Delivery]) -> list[bool]:
+    def known(deliveries: list[Delivery]) -> list[bool]:
         with event_store.reading(engine) as db:
-            return [inbox.is_known(db, DeliveryId(one.guid)) for one in sent]
+            return [inbox.is_known(db, DeliveryId(delivery.guid)) for delivery in deliveries]
 
     cardinal.mail.clear()
     cardinal.forge.store.deliveries.trim(0)
@@ -52,8 +52,8 @@ def test_deliveries_that_got_no_turn_are_refused_and_requested_again(
 
     sweep.recover_deliveries(cardinal.process)
     again = list(cardinal.mail)
-    assert sorted(one.guid for one in again) == sorted(one.guid for one in lost)
-    assert [send(one) for one in again] == [202] * len(lost)
+    assert sorted(delivery.guid for delivery in again) == sorted(delivery.guid for delivery in lost)
+    assert [send(delivery) for delivery in again] == [202] * len(lost)
     assert known(lost) == [True] * len(lost)
     cardinal.mail.clear()
     cardinal.clock.forward(3600)

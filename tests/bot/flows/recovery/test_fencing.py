@@ -35,7 +35,7 @@ DONE = {"finish": {"done": "Nothing was needed.", "nothing_to_do": True}}
 def lease_of(engine: Engine, run_id: RunId) -> tuple[Lease | None, datetime]:
     """Return the run's lease if it is over, and the database's time."""
     with event_store.reading(engine) as db:
-        over = [one for one in leases.list_expired(db, f"run:{run_id}") if one.name == f"run:{run_id}"]
+        over = [lease for lease in leases.list_expired(db, f"run:{run_id}") if lease.name == f"run:{run_id}"]
         return (over[0] if over else None), database_now(db)
 
 
@@ -96,7 +96,7 @@ def test_a_host_that_is_cut_off_has_ended_its_agent_and_gateway_when_another_tak
         jobs.carry_out(cardinal.services, run_id)
         engine.update_execution_options(**{CLOCK: cardinal.clock})
         cardinal.catch_up()
-        assert [one.why for one in cardinal.events(RunRequeued)] == ["reclaimed"]
+        assert [event.why for event in cardinal.events(RunRequeued)] == ["reclaimed"]
         assert cardinal.run(run_id).ending == "succeeded", cardinal.run(run_id).detail
         assert len(cardinal.events(PlanProposed)) == len(cardinal.events(RunEnded)) == 1
         status, report = cardinal.told(item)

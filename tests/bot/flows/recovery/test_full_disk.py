@@ -37,7 +37,7 @@ def test_it_is_logged_meanwhile_and_said_on_the_board_once_there_is_room(
     ended = cardinal.clock()
     for _ in range(2):
         alarms.watch_disk(cardinal.services, roomy)
-    assert [abs(one.since - began).total_seconds() < 1 for one in cardinal.events(DiskWasFull)] == [True]
+    assert [abs(event.since - began).total_seconds() < 1 for event in cardinal.events(DiskWasFull)] == [True]
     cardinal.catch_up()
     span = f"from {began:%d %b %H:%M} to {ended:%d %b %H:%M} UTC"
     assert f"Cardinal's disk was full {span}" in cardinal.project.status_updates[-1].body
@@ -66,9 +66,9 @@ def test_the_doctor_says_of_a_home_that_cannot_be_written_what_to_do(cardinal: C
     patient = DoctorContext(
         cardinal.services.config, cardinal.services.engine, cardinal.services.hub, cardinal.clock()
     )
-    (found,) = host.home(patient, lambda _home, _mode: False)
-    assert (found.level, "CARDINAL_HOME" in found.next_step) == (Level.FAIL, True)
-    assert found.message == f"{patient.config.home} cannot be written"
+    (result,) = host.home(patient, lambda _home, _mode: False)
+    assert (result.level, "CARDINAL_HOME" in result.next_step) == (Level.FAIL, True)
+    assert result.message == f"{patient.config.home} cannot be written"
 
 
 class OneRound(Event):
@@ -101,6 +101,6 @@ def test_the_doctor_says_how_much_room_there_is(
     patient = DoctorContext(
         cardinal.services.config, cardinal.services.engine, cardinal.services.hub, cardinal.clock()
     )
-    (found,) = host.disk(patient, lambda _place: free)
-    assert (found.level, said in found.message) == (level, True)
-    assert ("free some space" in found.next_step) is (level is not Level.OK)
+    (result,) = host.disk(patient, lambda _place: free)
+    assert (result.level, said in result.message) == (level, True)
+    assert ("free some space" in result.next_step) is (level is not Level.OK)

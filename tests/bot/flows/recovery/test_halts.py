@@ -45,7 +45,7 @@ def test_a_bad_key_halts_the_board_and_comes_back_by_itself(cardinal: Cardinal) 
     (probe,) = cardinal.ready()
     fail(cardinal, probe)
     assert cardinal.ready() == ()
-    assert [one.tries for one in cardinal.events(BoardHalted)] == [0, 1]
+    assert [event.tries for event in cardinal.events(BoardHalted)] == [0, 1]
 
     cardinal.clock.forward(1201)
     ticker.probe_boards(cardinal.services.engine, cardinal.clock())
@@ -53,7 +53,7 @@ def test_a_bad_key_halts_the_board_and_comes_back_by_itself(cardinal: Cardinal) 
     cardinal.begin(probe)
     assert cardinal.ready() == ()
     cardinal.write(probe, RunStepped(probe, RunState.WORKING, RunState.VALIDATING))
-    assert [one.by for one in cardinal.events(HaltLifted)] == ["Cardinal"]
+    assert [event.by for event in cardinal.events(HaltLifted)] == ["Cardinal"]
     assert len(cardinal.ready()) == 2
 
 
@@ -66,7 +66,7 @@ def test_a_person_lets_a_halted_board_go_on(cardinal: Cardinal) -> None:
     assert cardinal.events(HaltLifted) == []  # what stops everybody needs the role of stop-all
     cardinal.say(items[0], "/cardinal resume board", who="alice")
     cardinal.catch_up(publish=False)
-    assert [one.by for one in cardinal.events(HaltLifted)] == ["alice"]
+    assert [event.by for event in cardinal.events(HaltLifted)] == ["alice"]
     assert len(cardinal.ready()) == 1
     fail(cardinal, cardinal.ready()[0])
     assert len(cardinal.events(BoardHalted)) == 2  # it was not mended: one more is enough

@@ -52,7 +52,7 @@ def test_a_card_goes_all_the_way_while_github_is_behind(cardinal: Cardinal) -> N
     pass_by(cardinal)
     assert pull.merged_at is not None, cardinal.card(item).because
     assert issue_of(item).state == "closed"
-    assert [(it.after, it.by) for it in cardinal.events(CardMoved)] == [
+    assert [(event.after, event.by) for event in cardinal.events(CardMoved)] == [
         ("Review", "alice"),
         ("Done", "alice"),
     ]

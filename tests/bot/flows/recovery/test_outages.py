@@ -31,7 +31,7 @@ def test_a_comment_that_comes_while_its_card_is_first_looked_at_is_not_lost(card
     with event_store.writing(cardinal.services.engine) as db:
         leases.release(db, lease)
     cardinal.catch_up()
-    assert [one.text for one in cardinal.events(PersonSaid)] == ["Please do it in Python"]
+    assert [event.text for event in cardinal.events(PersonSaid)] == ["Please do it in Python"]
     cardinal.assert_nothing_is_stuck()
 
 
@@ -47,7 +47,7 @@ def test_an_answer_outlives_an_outage_of_github(cardinal: Cardinal) -> None:
             cardinal.receive(cardinal.mail.popleft())
         cardinal.ingest()
         cardinal.clock.forward(10)
-    assert [one.text for one in cardinal.events(PersonSaid)] == ["Yes"]
+    assert [event.text for event in cardinal.events(PersonSaid)] == ["Yes"]
     assert cardinal.forge.store.faults.api[0].count == 0
 
 
@@ -75,13 +75,13 @@ def out_of_sight(cardinal: Cardinal) -> Repo:
 def test_access_that_is_lost_for_a_moment_cancels_nothing(cardinal: Cardinal) -> None:
     item = cardinal.newest
     card_id = CardId(item.node_id)
-    mine, elsewhere = issue_of(item).repo, out_of_sight(cardinal)
+    repo, elsewhere = issue_of(item).repo, out_of_sight(cardinal)
     for _ in range(2):
         issue_of(item).repo = elsewhere
         for _ in range(3):
             card.sync_card(cardinal.services, card_id)
             cardinal.clock.forward(50)
-        issue_of(item).repo = mine
+        issue_of(item).repo = repo
         card.sync_card(cardinal.services, card_id)
         cardinal.clock.forward(50)
     assert cardinal.events(CardArchived) == []
@@ -95,7 +95,7 @@ def test_access_that_is_gone_for_minutes_gives_the_card_up(cardinal: Cardinal) -
     card.sync_card(cardinal.services, CardId(item.node_id))
     cardinal.clock.forward(card.HIDDEN_S + 1)
     card.sync_card(cardinal.services, CardId(item.node_id))
-    assert [one.reason for one in cardinal.events(CardArchived)] == ["Redacted"]
+    assert [event.reason for event in cardinal.events(CardArchived)] == ["Redacted"]
     with event_store.reading(cardinal.services.engine) as db:
         assert f"hidden:{item.node_id}" not in leases.holders(db)
 

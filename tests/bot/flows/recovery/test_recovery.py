@@ -49,7 +49,7 @@ def test_a_run_whose_worker_is_silent_is_queued_again_and_the_old_worker_is_refu
 ) -> None:
     item, run_id = at_work(cardinal)
     assert lose_the_worker(cardinal) == (run_id,)
-    assert [one.why for one in cardinal.events(RunRequeued)] == ["reclaimed"]
+    assert [run_requeued.why for run_requeued in cardinal.events(RunRequeued)] == ["reclaimed"]
     lengths = [retry.lease_s(cardinal.services, reclaims) for reclaims in (0, 1, 2, 3)]
     assert lengths == [factor * cardinal.services.config.lease_s for factor in (1, 2, 4, 4)]
     with pytest.raises(StaleClaimError):
@@ -118,7 +118,7 @@ def test_a_worker_that_is_told_to_go_hands_its_run_back(cardinal: Cardinal) -> N
     item, run_id = at_work(cardinal)
     lease = cardinal.leases[run_id]
     dispatch.let_go(cardinal.services.engine, run_id, lease, now=cardinal.clock())
-    assert [one.why for one in cardinal.events(RunRequeued)] == ["handed_back"]
+    assert [run_requeued.why for run_requeued in cardinal.events(RunRequeued)] == ["handed_back"]
     assert cardinal.ready() == (run_id,)
     dispatch.let_go(cardinal.services.engine, run_id, lease, now=cardinal.clock())
     assert len(cardinal.events(RunRequeued)) == 1
@@ -168,11 +168,11 @@ def test_a_delivery_that_cannot_be_ingested_yet_is_tried_again(cardinal: Cardina
     cardinal.forge.store.faults.load({"api": [{"path": "/permission$", "status": 503, "count": 1}]})
     cardinal.say(item, "Mind the tests", who="bob")
     cardinal.catch_up()
-    assert [type(one) for one in cardinal.failures] == [DeliveryError]
+    assert [type(delivery_error) for delivery_error in cardinal.failures] == [DeliveryError]
     assert cardinal.events(PersonSaid) == []
     cardinal.clock.forward(10)
     cardinal.catch_up()
-    assert [one.text for one in cardinal.events(PersonSaid)] == ["Mind the tests"]
+    assert [person_said.text for person_said in cardinal.events(PersonSaid)] == ["Mind the tests"]
     cardinal.assert_no_leftovers()
 
 
@@ -188,9 +188,9 @@ def test_a_delivery_without_sense_is_quarantined_at_once_or_after_a_few_tries(
         cardinal.catch_up()
         cardinal.clock.forward(60)
     with event_store.reading(cardinal.services.engine) as db:
-        (kept,) = inbox.list_quarantined(db)
-        assert kept.delivery_id == DeliveryId("bad-1")
-        assert kept.error
+        (quarantined,) = inbox.list_quarantined(db)
+        assert quarantined.delivery_id == DeliveryId("bad-1")
+        assert quarantined.error
     assert cardinal.count() == before
     assert inbox.due_deliveries(cardinal.services.engine, limit=5) == ()
 
@@ -255,12 +255,12 @@ def test_an_event_that_the_rules_fail_on_is_said_on_its_card_and_stops_nobody_el
     cardinal.catch_up()
 
     def failing(policy: Policy, snapshot: Snapshot | None, event: Event, now: datetime) -> Decision:
-        decided = decide(policy, snapshot, event, now)
+        decision = decide(policy, snapshot, event, now)
         if isinstance(event, CardMoved) and event.card_id == bad.node_id:
             raise KeyError("a bug")
-        return decided
+        return decision
 
-    moves = [CardMoved(CardId(one.node_id), "Tasks", "In Progress", False) for one in (bad, good)]
+    moves = [CardMoved(CardId(item.node_id), "Tasks", "In Progress", False) for item in (bad, good)]
     with event_store.writing(cardinal.services.engine) as db:
         event_store.append(db, *moves, at=cardinal.clock())
         reactor.advance(db, now=cardinal.clock(), rules=failing)

@@ -77,8 +77,8 @@ def test_a_pull_request_that_is_held_is_told_and_a_retry_pays_no_second_run(card
     refuse(cardinal, "/pulls$", 422, invalid(NO_HEAD), count=14)
     item = worked(cardinal)
     pass_by(cardinal, 480, each_s=30)
-    (held,) = cardinal.events(EntryHeld)
-    assert held.act == "open_pull"
+    (event,) = cardinal.events(EntryHeld)
+    assert event.act == "open_pull"
     assert "So far the pull request could not be opened" in cardinal.card(item).because
     assert cardinal.comment(item, "So far the pull request could not be opened", "PullRequest head invalid")
     cardinal.say(item, "/cardinal retry")  # what is held holds up no reply
@@ -87,7 +87,7 @@ def test_a_pull_request_that_is_held_is_told_and_a_retry_pays_no_second_run(card
     pass_by(cardinal, 1800)
     assert cardinal.pull_of(item).issue.state == "open"
     assert len(cardinal.events(RunQueued)) == 1
-    assert [bool(it.because) for it in cardinal.events(EntryHeld)] == [True, False]
+    assert [bool(entry_held.because) for entry_held in cardinal.events(EntryHeld)] == [True, False]
     assert "So far" not in cardinal.card(item).because
 
 

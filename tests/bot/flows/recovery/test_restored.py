@@ -39,14 +39,14 @@ def test_an_answer_that_the_lost_ledger_had_is_heard_again(cardinal: Cardinal, t
     cardinal.say(item, "Red")
     cardinal.catch_up()
     all_accepted(cardinal)
-    assert [it.text for it in cardinal.events(QuestionAnswered)] == ["Red"]
+    assert [event.text for event in cardinal.events(QuestionAnswered)] == ["Red"]
     engine.dispose()
     backup.restore(copy, cardinal.services.config.database_url, overwrite_newer=True)
     assert cardinal.run_of(item).state is RunState.PARKED
     restart(cardinal)
-    assert {it.action for it in cardinal.mail} >= {"created"}
+    assert {delivery.action for delivery in cardinal.mail} >= {"created"}
     cardinal.catch_up()
-    assert [it.text for it in cardinal.events(QuestionAnswered)] == ["Red"]
+    assert [event.text for event in cardinal.events(QuestionAnswered)] == ["Red"]
     assert cardinal.run_of(item).state is RunState.QUEUED
     restart(cardinal)
     assert list(cardinal.mail) == []
@@ -76,7 +76,7 @@ def test_many_lost_deliveries_are_requested_over_several_sweeps(
     cardinal.clock.forward(timedelta(hours=1).total_seconds())
     for number in range(5):
         cardinal.new(f"Idea {number}", column="Tasks")
-    lost = [it.guid for it in cardinal.mail]
+    lost = [delivery.guid for delivery in cardinal.mail]
     cardinal.mail.clear()
     all_accepted(cardinal)
     monkeypatch.setattr(failed_deliveries, "MAX_ASKED", len(lost) // 2)
@@ -85,7 +85,7 @@ def test_many_lost_deliveries_are_requested_over_several_sweeps(
     requested: list[str] = []
     for _ in range(3):
         sweep.recover_deliveries(cardinal.process)
-        requested += [it.guid for it in cardinal.mail]
+        requested += [delivery.guid for delivery in cardinal.mail]
         cardinal.catch_up()
         all_accepted(cardinal)
     assert requested == lost

@@ -30,15 +30,15 @@ def kept(cardinal: Cardinal, run_id: RunId, text: str) -> str:
     """Let a run keep a text, long ago by the disk's clock; return its digest."""
     stored = store_in(cardinal).keep(text)
     with event_store.writing(cardinal.services.engine) as db:
-        told = ArtifactKept(run_id, f"{text[:5]}.log", "log", stored.digest, stored.size_bytes)
-        event_store.append(db, told, at=cardinal.clock())
+        event = ArtifactKept(run_id, f"{text[:5]}.log", "log", stored.digest, stored.size_bytes)
+        event_store.append(db, event, at=cardinal.clock())
     aged(cardinal, stored.digest)
     return stored.digest
 
 
 def aged(cardinal: Cardinal, digest: str) -> None:
-    places = builder.artifact_places(cardinal.services.config)
-    file = Path(places.store.address or places.artifacts) / digest[:2] / digest
+    paths = builder.artifact_places(cardinal.services.config)
+    file = Path(paths.store.address or paths.artifacts) / digest[:2] / digest
     then = time.time() - 3 * DAY_S
     os.utime(file, (then, then))
 
@@ -53,7 +53,7 @@ def begun(cardinal: Cardinal) -> RunId:
 
 def dropped(cardinal: Cardinal, run_id: RunId) -> list[str]:
     with event_store.reading(cardinal.services.engine) as db:
-        return [one.dropped for one in artifacts.of_run(db, run_id)]
+        return [artifact.dropped for artifact in artifacts.of_run(db, run_id)]
 
 
 def test_a_file_that_a_checkpoint_needs_stays_when_its_artifact_goes(cardinal: Cardinal) -> None:
@@ -61,9 +61,9 @@ def test_a_file_that_a_checkpoint_needs_stays_when_its_artifact_goes(cardinal: C
     patch = kept(cardinal, over, "patch")
     cardinal.finish(over, files={"a.txt": b"1\n"})
     cardinal.clock.forward(cardinal.services.config.artifact_days * DAY_S + 60)
-    made = Checkpointed(other, "p", 1, "h", "a" * 40, "a" * 40, patch=patch)
+    event = Checkpointed(other, "p", 1, "h", "a" * 40, "a" * 40, patch=patch)
     with event_store.writing(cardinal.services.engine) as db:
-        event_store.append(db, made, at=cardinal.clock())
+        event_store.append(db, event, at=cardinal.clock())
     cleanup.drop_artifacts(cardinal.services)
     assert (store_in(cardinal).read(patch), "age" in dropped(cardinal, over)) == (b"patch", True)
 
@@ -116,8 +116,8 @@ def test_over_the_space_the_oldest_go_first(cardinal: Cardinal) -> None:
     cardinal.configure(artifact_mb=1)
     cleanup.drop_artifacts(cardinal.services)
     assert dropped(cardinal, over) == ["space", "space", "", ""]
-    assert [store_in(cardinal).read(one) is not None for one in digests] == [False, False, True, True]
-    assert [one.reason for one in cardinal.events(ArtifactDropped)] == ["space", "space"]
+    assert [store_in(cardinal).read(digest) is not None for digest in digests] == [False, False, True, True]
+    assert [event.reason for event in cardinal.events(ArtifactDropped)] == ["space", "space"]
 
 
 def test_a_file_that_somebody_writes_just_now_is_not_removed(cardinal: Cardinal) -> None:

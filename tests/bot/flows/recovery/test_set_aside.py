@@ -54,7 +54,7 @@ def test_an_act_that_hung_its_publishers_is_given_up_and_the_next_ones_go(cardin
     hang(cardinal, f"entry:{face}")
     cardinal.catch_up()
     given_up = cardinal.events(EntryGivenUp)
-    assert [it.key for it in given_up] == [face], [it.key for it in given_up]
+    assert [event.key for event in given_up] == [face], [event.key for event in given_up]
     assert "hung its worker" in given_up[0].because
     assert cardinal.told(item)
 

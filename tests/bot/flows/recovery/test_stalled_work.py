@@ -36,7 +36,7 @@ def test_ready_work_that_no_worker_takes_is_said_on_card_board_and_log_once(
     for _ in range(2):
         cardinal.clock.forward(40)
         alarms.watch_starts(cardinal.services)
-    assert [one.runs for one in cardinal.events(WorkStalled)] == [1]
+    assert [work_stalled.runs for work_stalled in cardinal.events(WorkStalled)] == [1]
     assert caplog.text.count("ready work starts nowhere") == 1
     assert "see that `cardinal try` runs" in cardinal.events(CardExplained)[-1].because
     cardinal.catch_up()
@@ -48,7 +48,7 @@ def test_ready_work_that_no_worker_takes_is_said_on_card_board_and_log_once(
     assert cardinal.ready() == ()
     alarms.watch_starts(cardinal.services)
     cardinal.catch_up()
-    assert [one.runs for one in cardinal.events(WorkStalled)] == [1, 0]
+    assert [work_stalled.runs for work_stalled in cardinal.events(WorkStalled)] == [1, 0]
     assert "no worker" not in cardinal.project.status_updates[-1].body
     assert "no worker" not in cardinal.face(item)["Progress"]
 
@@ -62,7 +62,7 @@ def test_a_check_that_no_worker_takes_is_said_on_the_board_and_not_on_its_card(c
         alarms.watch_starts(cardinal.services)
         cardinal.clock.forward(61)
     cardinal.catch_up()
-    assert [one.runs for one in cardinal.events(WorkStalled)] == [1]
+    assert [work_stalled.runs for work_stalled in cardinal.events(WorkStalled)] == [1]
     assert "no worker takes them" in cardinal.project.status_updates[-1].body
     assert cardinal.face(item)["Progress"] == said  # the check would not take it back when it runs
 
@@ -100,7 +100,7 @@ def test_an_alarm_that_could_not_be_recorded_is_raised_at_the_next_tick(cardinal
         alarms.watch_starts(cardinal.services)
     event.remove(cardinal.services.engine, "begin", refuse)
     alarms.watch_starts(cardinal.services)
-    assert [one.runs for one in cardinal.events(WorkStalled)] == [1]
+    assert [work_stalled.runs for work_stalled in cardinal.events(WorkStalled)] == [1]
 
 
 def test_a_run_that_waits_for_its_turn_raises_no_alarm(cardinal: Cardinal) -> None:

@@ -21,7 +21,7 @@ SKILL = "---\nname: fuzzing\ndescription: Odd input.\n---\nTry every odd input.\
 
 def models(cardinal: Cardinal) -> list[str]:
     """Return the models of the runs in their order."""
-    return [ColumnPolicy.model_validate_json(one.settings).model for one in cardinal.events(RunQueued)]
+    return [ColumnPolicy.model_validate_json(event.settings).model for event in cardinal.events(RunQueued)]
 
 
 def test_the_next_run_is_played_by_the_choice_until_it_is_taken_back(cardinal: Cardinal) -> None:
@@ -34,7 +34,7 @@ def test_the_next_run_is_played_by_the_choice_until_it_is_taken_back(cardinal: C
     cardinal.say(item, "/cardinal agent scripted/other")
     cardinal.say(item, "/cardinal agent none", who="mallory")
     cardinal.catch_up()
-    assert [one.choice for one in cardinal.events(AgentPinned)] == ["scripted/other"]
+    assert [event.choice for event in cardinal.events(AgentPinned)] == ["scripted/other"]
     cardinal.drag(item, "In Progress")
     cardinal.catch_up(work=True)
     assert (models(cardinal), cardinal.run_of(item).ending) == (["other"], "succeeded")
@@ -67,8 +67,8 @@ def test_a_label_hires_a_specialist_with_its_persona_and_skills_and_a_mention_hi
     assert (stage.stage, stage.persona, models(cardinal)) == ("prober", "tester", ["test", "other"])
     (skill,) = cardinal.events(SkillsChosen)[-1].considered
     assert (skill.name, skill.loaded, skill.why) == ("fuzzing", True, "by its column or specialist")
-    made = next(it for it in cardinal.repo.issues.values() if it.title == "Probe it")
-    assert [label.name for label in made.labels] == ["agent:prober"]
+    issue = next(it for it in cardinal.repo.issues.values() if it.title == "Probe it")
+    assert [label.name for label in issue.labels] == ["agent:prober"]
 
 
 def test_the_column_s_other_agent_tries_once_after_a_failure(cardinal: Cardinal) -> None:

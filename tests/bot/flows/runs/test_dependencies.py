@@ -211,25 +211,25 @@ def test_a_parent_waits_for_its_sub_issues_where_the_column_says_so_and_goes_on_
     cardinal: Cardinal,
 ) -> None:
     cardinal.set_policy(with_column(sub_issues="wait"))
-    whole, first, second = (cardinal.new(title) for title in ("All", "Tables", "Keys"))
+    item, first, second = (cardinal.new(title) for title in ("All", "Tables", "Keys"))
     for part in (first, second):
-        cardinal.forge.store.links.add_sub_issue(issue_of(whole), issue_of(part), actor=cardinal.bot)
-    cardinal.drag(whole, "In Progress")
+        cardinal.forge.store.links.add_sub_issue(issue_of(item), issue_of(part), actor=cardinal.bot)
+    cardinal.drag(item, "In Progress")
     cardinal.catch_up()
     assert cardinal.ready() == ()
     waits = f"waits for 2 sub-issues, {name(first)} (Tables), {name(second)} (Keys): it starts by itself"
-    assert cardinal.card(whole).because.startswith(waits)
-    block(cardinal, first, whole)
+    assert cardinal.card(item).because.startswith(waits)
+    block(cardinal, first, item)
     cardinal.catch_up()
-    assert cardinal.card(whole).state == "needs_input"
-    assert "itself in a circle" in cardinal.card(whole).because
+    assert cardinal.card(item).state == "needs_input"
+    assert "itself in a circle" in cardinal.card(item).because
     close(cardinal, first, "not_planned")
     cardinal.catch_up()
-    assert cardinal.card(whole).because.startswith(f"waits for 1 sub-issue, {name(second)} (Keys)")
+    assert cardinal.card(item).because.startswith(f"waits for 1 sub-issue, {name(second)} (Keys)")
     cardinal.drag(second, "Done")
     cardinal.catch_up()
-    assert cardinal.ready() == (cardinal.run_of(whole).run_id,)
-    assert "sub-issue" not in cardinal.card(whole).because
+    assert cardinal.ready() == (cardinal.run_of(item).run_id,)
+    assert "sub-issue" not in cardinal.card(item).because
     cardinal.assert_nothing_is_stuck()
 
 
@@ -281,7 +281,7 @@ def test_sub_issues_that_failed_ask_at_their_parent_one_by_one(cardinal: Cardina
     cardinal.catch_up()
     assert cardinal.ready() == (cardinal.run_of(whole).run_id,)
     assert cardinal.card(whole).state == "queued"
-    assert [one.by for one in cardinal.events(QuestionAnswered)] == ["alice", "alice", "Cardinal"]
+    assert [event.by for event in cardinal.events(QuestionAnswered)] == ["alice", "alice", "Cardinal"]
     cardinal.assert_nothing_is_stuck()
 
 
@@ -331,27 +331,27 @@ def test_a_sub_issue_that_comes_back_asks_again_and_one_that_another_parent_take
 
 def test_a_parent_that_is_transferred_waits_for_its_sub_issues_there(cardinal: Cardinal) -> None:
     cardinal.set_policy(with_column(sub_issues="wait"))
-    whole, part = cardinal.new("All"), cardinal.new("Tables")
-    cardinal.forge.store.links.add_sub_issue(issue_of(whole), issue_of(part), actor=cardinal.bot)
-    cardinal.drag(whole, "In Progress")
+    item, part = cardinal.new("All"), cardinal.new("Tables")
+    cardinal.forge.store.links.add_sub_issue(issue_of(item), issue_of(part), actor=cardinal.bot)
+    cardinal.drag(item, "In Progress")
     cardinal.catch_up()
-    issue_of(whole).repo, issue_of(whole).number = cardinal.home_repo, 41
-    assert sync_card(cardinal.services, cardinal.card(whole).card_id)
+    issue_of(item).repo, issue_of(item).number = cardinal.home_repo, 41
+    assert sync_card(cardinal.services, cardinal.card(item).card_id)
     assert cardinal.ready() == ()
     close(cardinal, part)
     cardinal.catch_up()
-    assert cardinal.ready() == (cardinal.run_of(whole).run_id,)
+    assert cardinal.ready() == (cardinal.run_of(item).run_id,)
 
 
 def test_a_whole_shows_how_many_of_its_parts_are_done(cardinal: Cardinal) -> None:
-    whole, first, second = (cardinal.new(title) for title in ("All", "Tables", "Keys"))
+    item, first, second = (cardinal.new(title) for title in ("All", "Tables", "Keys"))
     for part in (first, second):
-        cardinal.forge.store.links.add_sub_issue(issue_of(whole), issue_of(part), actor=cardinal.bot)
+        cardinal.forge.store.links.add_sub_issue(issue_of(item), issue_of(part), actor=cardinal.bot)
     cardinal.catch_up()
-    assert cardinal.face(whole)["Progress"].startswith("0 of 2 parts done")
+    assert cardinal.face(item)["Progress"].startswith("0 of 2 parts done")
     close(cardinal, first)
     cardinal.catch_up()
-    assert cardinal.face(whole)["Progress"].startswith("1 of 2 parts done")
+    assert cardinal.face(item)["Progress"].startswith("1 of 2 parts done")
     assert "parts done" not in cardinal.face(first).get("Progress", "")
 
 

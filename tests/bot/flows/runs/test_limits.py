@@ -22,9 +22,9 @@ CLAIMERS = 3
 
 def queue(cardinal: Cardinal, count: int) -> list[Item]:
     """Return so many cards in progress, all queued."""
-    found = [cardinal.new(f"Card {n}", column="In Progress") for n in range(count)]
+    items = [cardinal.new(f"Card {n}", column="In Progress") for n in range(count)]
     cardinal.catch_up()
-    return found
+    return items
 
 
 def grab(url: str, run_ids: list[str], barrier: Barrier, name: str) -> None:
@@ -46,11 +46,11 @@ def grab_together(cardinal: Cardinal, run_ids: list[str]) -> None:
         context().Process(target=grab, args=(url, order, barrier, f"worker-{n}"))
         for n, order in enumerate(orders)
     ]
-    for one in claimers:
-        one.start()
-    for one in claimers:
-        one.join(60)
-    assert [one.exitcode for one in claimers] == [0] * CLAIMERS
+    for claimer in claimers:
+        claimer.start()
+    for claimer in claimers:
+        claimer.join(60)
+    assert [claimer.exitcode for claimer in claimers] == [0] * CLAIMERS
 
 
 ROOMY = with_column(concurrency="9").replace("runs_per_repository: 3", "runs_per_repository: 9")
@@ -77,8 +77,8 @@ def test_a_limit_holds_when_many_processes_claim_at_once(cardinal: Cardinal) -> 
     cardinal.catch_up()
     grab_together(cardinal, [cardinal.run_of(item).run_id for item in queue(cardinal, 5)])
     claimed = cardinal.events(RunClaimed)
-    assert [one.generation for one in claimed] == [1, 1]
-    assert len({one.run_id for one in claimed}) == 2
+    assert [event.generation for event in claimed] == [1, 1]
+    assert len({event.run_id for event in claimed}) == 2
 
 
 def test_more_runs_than_workers_wait_and_say_so(cardinal: Cardinal) -> None:
@@ -104,7 +104,7 @@ def test_a_spent_day_starts_nothing(cardinal: Cardinal) -> None:
 
 
 def stopping(cardinal: Cardinal) -> list[tuple[str, str]]:
-    return [(one.run_id, one.how) for one in cardinal.events(RunStopAsked)]
+    return [(event.run_id, event.how) for event in cardinal.events(RunStopAsked)]
 
 
 @pytest.mark.parametrize(
@@ -176,11 +176,11 @@ def test_a_paused_run_waits_for_its_own_resume(cardinal: Cardinal) -> None:
 
 
 def test_a_stopped_card_holds_only_itself(cardinal: Cardinal) -> None:
-    held, free = queue(cardinal, 2)
-    cardinal.say(held, "/cardinal pause", who="bob")
+    item, free = queue(cardinal, 2)
+    cardinal.say(item, "/cardinal pause", who="bob")
     cardinal.catch_up()
     assert cardinal.ready() == (cardinal.run_of(free).run_id,)
-    cardinal.say(held, "/cardinal resume", who="bob")
+    cardinal.say(item, "/cardinal resume", who="bob")
     cardinal.catch_up()
     assert len(cardinal.ready()) == 2
 

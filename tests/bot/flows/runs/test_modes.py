@@ -91,19 +91,19 @@ def test_the_run_comment_says_that_it_reads_only_and_why(cardinal: Cardinal) -> 
 @pytest.mark.after(scene=looked_into)
 def test_a_tick_makes_the_card_once_and_the_findings_say_which_it_became(cardinal: Cardinal) -> None:
     item = cardinal.newest
-    found = cardinal.comment(item, "investigated: ")
-    cardinal.tick(found, "followup:r1:2")
+    comment = cardinal.comment(item, "investigated: ")
+    cardinal.tick(comment, "followup:r1:2")
     cardinal.catch_up()
-    (made,) = cardinal.events(FollowUpMade)
-    issue = cardinal.forge.store.issues.get(cardinal.repo, made.number)
+    (event,) = cardinal.events(FollowUpMade)
+    issue = cardinal.forge.store.issues.get(cardinal.repo, event.number)
     assert issue.title == "Mend the till"
     assert issue.parent is issue_of(item)
-    assert f"- ☑ 2. Mend the till: seen on the way → #{made.number}" in found.body
-    assert "- [ ] 1. Test the rounding" in found.body
+    assert f"- ☑ 2. Mend the till: seen on the way → #{event.number}" in comment.body
+    assert "- [ ] 1. Test the rounding" in comment.body
     cardinal.say(item, "/cardinal follow-up 2")
     cardinal.catch_up()
     assert len(cardinal.events(FollowUpMade)) == 1
-    assert cardinal.comment(item, f"is acme/shop#{made.number} already")
+    assert cardinal.comment(item, f"is acme/shop#{event.number} already")
 
 
 @pytest.mark.after(scene=looked_into)
@@ -112,32 +112,32 @@ def test_a_follow_up_that_could_not_be_made_says_so_and_can_be_asked_for_again(
     cardinal: Cardinal, arrived: bool
 ) -> None:
     item = cardinal.newest
-    found = cardinal.comment(item, "investigated: ")
+    comment = cardinal.comment(item, "investigated: ")
     said = {"message": "Validation Failed", "errors": [{"message": "Title is too long"}]}
     refused = {"path": "/issues$", "method": "POST", "status": 422, "after": arrived, "answer": said}
     cardinal.forge.store.faults.load({"api": [refused]})
-    cardinal.tick(found, "followup:r1:2")
+    cardinal.tick(comment, "followup:r1:2")
     cardinal.catch_up()
     assert cardinal.events(FollowUpMade) == []
     told = cardinal.comment(item, "Follow-up 2 of r1 could not be made", "`/cardinal follow-up r1:2`")
     assert "tries again" in told.body
     cardinal.say(item, "/cardinal follow-up r1:2")
     cardinal.catch_up()
-    assert [one.proposal for one in cardinal.events(FollowUpMade)] == [2]
-    titles = [one.title for one in cardinal.repo.issues.values()]
+    assert [event.proposal for event in cardinal.events(FollowUpMade)] == [2]
+    titles = [issue.title for issue in cardinal.repo.issues.values()]
     assert titles.count("Mend the till") == 1
 
 
 @pytest.mark.after(scene=looked_into)
 def test_a_tick_by_somebody_without_write_access_is_restored_and_makes_nothing(cardinal: Cardinal) -> None:
     item = cardinal.newest
-    found = cardinal.comment(item, "investigated: ")
-    before = found.body
-    cardinal.tick(found, "followup:r1:1", who="mallory")
+    comment = cardinal.comment(item, "investigated: ")
+    before = comment.body
+    cardinal.tick(comment, "followup:r1:1", who="mallory")
     cardinal.catch_up()
-    assert found.body == before
+    assert comment.body == before
     assert cardinal.events(FollowUpMade) == []
-    assert [one.command for one in cardinal.events(CommandRefused)] == ["box:followup:r1:1"]
+    assert [event.command for event in cardinal.events(CommandRefused)] == ["box:followup:r1:1"]
 
 
 @pytest.mark.after(scene=looked_into)
@@ -149,7 +149,7 @@ def test_a_tick_in_older_findings_makes_the_card_that_they_proposed(cardinal: Ca
     cardinal.catch_up(work=True)
     cardinal.tick(first, "followup:r1:1")
     cardinal.catch_up()
-    assert [one.run_id for one in cardinal.events(FollowUpMade)] == ["r1"]
+    assert [event.run_id for event in cardinal.events(FollowUpMade)] == ["r1"]
 
 
 @pytest.mark.after(scene=looked_into)
@@ -208,11 +208,11 @@ def test_a_mention_is_the_command_and_nothing_else(cardinal: Cardinal) -> None:
     cardinal.catch_up()
     cardinal.say(item, "/cardinal cancel")
     cardinal.catch_up()
-    asked = cardinal.say(item, "@Cardinal investigate the rounding")
+    comment = cardinal.say(item, "@Cardinal investigate the rounding")
     cardinal.catch_up(work=True)
-    (given,) = [one for one in cardinal.events(CommandGiven) if one.command == "investigate"]
-    assert given.argument == "the rounding"
-    assert cardinal.reactions(asked) == ["+1"]
+    (event,) = [command for command in cardinal.events(CommandGiven) if command.command == "investigate"]
+    assert event.argument == "the rounding"
+    assert cardinal.reactions(comment) == ["+1"]
     assert len(cardinal.events(FindingsReported)) == 1
 
 
@@ -229,7 +229,7 @@ def test_any_other_mention_commands_nothing(cardinal: Cardinal) -> None:
     ):
         cardinal.say(item, text)
     cardinal.catch_up()
-    assert [one.command for one in cardinal.events(CommandGiven)] == ["cancel"]
+    assert [event.command for event in cardinal.events(CommandGiven)] == ["cancel"]
 
 
 def test_a_mention_by_somebody_without_write_access_is_refused(cardinal: Cardinal) -> None:
@@ -238,7 +238,7 @@ def test_a_mention_by_somebody_without_write_access_is_refused(cardinal: Cardina
     cardinal.say(item, "/cardinal cancel")
     cardinal.say(item, "@cardinal fix it", who="mallory")
     cardinal.catch_up()
-    assert [one.command for one in cardinal.events(CommandRefused)] == ["fix"]
+    assert [event.command for event in cardinal.events(CommandRefused)] == ["fix"]
     assert len(cardinal.events(RunQueued)) == 1
 
 

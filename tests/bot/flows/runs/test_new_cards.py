@@ -30,7 +30,7 @@ def test_an_agent_starts_agents_until_a_limit_says_so_once(cardinal: Cardinal) -
     assert cardinal.run_of(item).ending == "succeeded"
     first, second = cardinal.events(RunQueued)
     assert (first.by, second.by, second.column) == (first.by, first.by, "In Progress")
-    assert [one.names for one in cardinal.events(SkillsPinned)] == [("fuzzing",)]
+    assert [event.names for event in cardinal.events(SkillsPinned)] == [("fuzzing",)]
     assert len(cardinal.events(CardMade)) == 1
     assert [(one.limit, one.run_id) for one in cardinal.events(PipelineLimited)] == [("depth", second.run_id)]
     cardinal.assert_nothing_is_stuck()

@@ -43,15 +43,15 @@ def spec(name: str = "Acme/Shop") -> RunSpec:
         plan_required=False,
         briefing=Briefing(""),
         limits=Limits(),
-        places=HostPaths(nowhere, nowhere, nowhere, nowhere),
+        paths=HostPaths(nowhere, nowhere, nowhere, nowhere),
         authorship=Authorship(Committer("Cardinal", "cardinal@localhost")),
         workspace="docker",
         servers=(ToolServerSpec("docs", ("x",), secrets=("KEY",)),),
     )
 
 
-def require(home: Config, order: RunSpec, seen: Base, image: str = "cardinal/agent") -> None:
-    require_granted(home, order, parse(RULES.format(image), home=None).repository, seen)
+def require(home: Config, order: RunSpec, base: Base, image: str = "cardinal/agent") -> None:
+    require_granted(home, order, parse(RULES.format(image), home=None).repository, base)
 
 
 def test_secrets_are_those_of_the_repository_that_had_them_first(home: Config) -> None:

@@ -21,14 +21,14 @@ DONE = [{"edit": {"path": "new.txt", "content": "x\n"}}, {"finish": {"done": "Do
 
 def site(cardinal: Cardinal, *writers: str) -> Repo:
     """Make another repository, which the board serves, with these writers."""
-    made = cardinal.forge.store.repos.create(cardinal.repo.owner, "site")
+    repo = cardinal.forge.store.repos.create(cardinal.repo.owner, "site")
     for login in ("alice", "bob", "carol"):
         role = Role.WRITE if login in writers else Role.READ
-        cardinal.forge.store.repos.set_role(made, cardinal.person(login), role)
+        cardinal.forge.store.repos.set_role(repo, cardinal.person(login), role)
     cardinal.forge.store.repos.set_role(cardinal.repo, cardinal.person("bob"), Role.WRITE)
     cardinal.set_policy(POLICY + '  repositories: {labels: {"area:site": acme/site}}\n')
     set_rules(cardinal, NONE)
-    return made
+    return repo
 
 
 def worked(cardinal: Cardinal, **changes: Any) -> Item:
@@ -60,12 +60,12 @@ def made_in(repo: Repo) -> list[Issue]:
 def test_a_card_in_another_repository_is_made_when_somebody_agrees_and_both_are_linked(
     cardinal: Cardinal, relation: str
 ) -> None:
-    there = site(cardinal, "alice")
+    repo = site(cardinal, "alice")
     item = worked(cardinal, relation=relation)
-    assert made_in(there) == []
+    assert made_in(repo) == []
     assert "The site asks" in cardinal.comment(item, "Make an issue in acme/site?").body
     answer(cardinal, item, 1)
-    (new,) = made_in(there)
+    (new,) = made_in(repo)
     assert "> The site asks @\u200bbob" in (new.body or "")
     assert f"of acme/shop#{issue_of(item).number}: shop sends it" in (new.body or "")
     assert "@bob" not in new.title + (new.body or "")
@@ -82,18 +82,18 @@ def test_a_card_in_another_repository_is_made_when_somebody_agrees_and_both_are_
 
 @pytest.mark.after(scene=proposed)
 def test_nothing_is_made_where_somebody_says_no(cardinal: Cardinal) -> None:
-    there, item = cardinal.forge.store.repos.get("acme", "site"), cardinal.newest
+    repo, item = cardinal.forge.store.repos.get("acme", "site"), cardinal.newest
     answer(cardinal, item, 2)
-    assert made_in(there) == []
+    assert made_in(repo) == []
     assert cardinal.run_of(item).ending == Ending.SUCCEEDED
 
 
 def test_nobody_is_asked_where_whoever_dragged_may_not_write(cardinal: Cardinal) -> None:
-    there = site(cardinal, "bob")
+    repo = site(cardinal, "bob")
     item = worked(cardinal)
     assert cardinal.events(QuestionAsked) == []
     assert "create_card" not in [call.tool for call in cardinal.events(BoardToolCalled)]
-    assert made_in(there) == []
+    assert made_in(repo) == []
     assert cardinal.run_of(item).ending == Ending.SUCCEEDED
 
 
@@ -102,8 +102,8 @@ def test_nobody_is_asked_where_whoever_dragged_may_not_write(cardinal: Cardinal)
 def test_a_private_repository_is_named_only_where_the_policy_says_so(
     cardinal: Cardinal, private: str, named: bool
 ) -> None:
-    there = site(cardinal, "alice")
-    hidden = there if private == "site" else cardinal.repo
+    repo = site(cardinal, "alice")
+    hidden = repo if private == "site" else cardinal.repo
     cardinal.forge.store.access.set_private(hidden, True, actor=cardinal.person("alice"))
     if named:
         policy = POLICY + '  repositories: {labels: {"area:site": acme/site}}\n'
@@ -116,7 +116,7 @@ def test_a_private_repository_is_named_only_where_the_policy_says_so(
 
 @pytest.mark.after(scene=proposed)
 def test_a_word_of_somebody_who_may_not_write_there_makes_nothing_and_says_why(cardinal: Cardinal) -> None:
-    there, item = cardinal.forge.store.repos.get("acme", "site"), cardinal.newest
+    repo, item = cardinal.forge.store.repos.get("acme", "site"), cardinal.newest
     answer(cardinal, item, 1, "bob")
-    assert made_in(there) == []
+    assert made_in(repo) == []
     assert cardinal.comment(item, "could not be made", "bob has no write access to acme/site")

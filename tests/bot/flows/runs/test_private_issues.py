@@ -25,14 +25,16 @@ SECRET = ("vault", "Zebra", "4711")
 class Keeping(Kept):
     """Keeps what the court of all tests judges, too."""
 
-    def exchanged(self, exchange: Exchange) -> None:
-        super().exchanged(exchange)
-        COURT.exchanged(exchange)
+    def note_exchange(self, exchange: Exchange) -> None:
+        super().note_exchange(exchange)
+        COURT.note_exchange(exchange)
 
     def writes(self) -> list[str]:
         """Return the bodies of all that Cardinal wrote, as text."""
-        kept = (it for it in self.exchanges if it.method != "GET" and not it.path.endswith("/access_tokens"))
-        bodies = (json.dumps(json.loads(it.body or b"{}"), ensure_ascii=False) for it in kept)
+        exchanges = (
+            it for it in self.exchanges if it.method != "GET" and not it.path.endswith("/access_tokens")
+        )
+        bodies = (json.dumps(json.loads(it.body or b"{}"), ensure_ascii=False) for it in exchanges)
         return [
             body for body in bodies if not body.startswith('{"query": "query') and "\\nquery " not in body
         ]
@@ -47,8 +49,8 @@ def keeping(monkeypatch: pytest.MonkeyPatch) -> Keeping:
 
 @pytest.fixture
 def cardinal(tmp_path: Path, keeping: Keeping) -> Iterator[Cardinal]:
-    with opened(tmp_path) as found:
-        yield found
+    with opened(tmp_path) as found_cardinal:
+        yield found_cardinal
 
 
 def vault(cardinal: Cardinal) -> Repo:

@@ -23,7 +23,7 @@ NO_PLACE, STRANGER = "A browser needs containers", "by someone without write acc
 
 
 def why(cardinal: Cardinal) -> list[str]:
-    return [one.why for one in cardinal.events(ReproductionSkipped)]
+    return [event.why for event in cardinal.events(ReproductionSkipped)]
 
 
 def test_who_asks_for_one_that_cannot_be_made_is_told_what_to_paste(cardinal: Cardinal) -> None:
@@ -70,11 +70,9 @@ def test_only_what_people_see_of_somebody_with_write_access_is_played(cardinal: 
     order = builder.build_spec(cardinal.services, run.run_id, cardinal.leases[run.run_id])[0]
 
     def played() -> tuple[list[str], str]:
-        found = with_reproduction(
-            cardinal.services, order, cardinal.run(run.run_id), card, rules
-        ).reproduction
-        assert found is not None
-        return [step.text for step in found.steps], found.absent
+        spec = with_reproduction(cardinal.services, order, cardinal.run(run.run_id), card, rules).reproduction
+        assert spec is not None
+        return [step.text for step in spec.steps], spec.absent
 
     assert STRANGER in played()[1]
     for said in ("Steps:\n- open /older", "Steps:\n- open /newer", "<!--\nSteps:\n- open /hidden\n-->Seen."):
@@ -82,9 +80,9 @@ def test_only_what_people_see_of_somebody_with_write_access_is_played(cardinal: 
         cardinal.catch_up()
     assert played() == (["open /newer"], "")
     asked = replace(cardinal.run(run.run_id), asked="Steps:\n- open /asked")
-    found = with_reproduction(cardinal.services, order, asked, card, rules).reproduction
-    assert found is not None
-    assert [step.text for step in found.steps] == ["open /asked"]
+    spec = with_reproduction(cardinal.services, order, asked, card, rules).reproduction
+    assert spec is not None
+    assert [step.text for step in spec.steps] == ["open /asked"]
 
 
 def test_steps_of_the_issue_and_those_with_a_command_are_read(cardinal: Cardinal) -> None:

@@ -98,7 +98,7 @@ def ordered(cardinal: Cardinal, item: Item) -> tuple[dict[str, SkillConsidered],
     cardinal.drag(item, "In Progress")
     cardinal.catch_up()
     spec = cardinal.claimed(item)[0]
-    return {one.name: one for one in spec.equipment.considered}, spec
+    return {skill_considered.name: skill_considered for skill_considered in spec.equipment.considered}, spec
 
 
 def text_of(spec: RunSpec) -> str:
@@ -169,8 +169,8 @@ def test_guides_of_the_default_branch_are_told_where_the_policy_names_them(cardi
     patient = DoctorContext(
         cardinal.services.config, cardinal.services.engine, cardinal.services.hub, cardinal.clock()
     )
-    (found,) = [one for one in repositories.checks(patient) if one.name == "guides"]
-    assert "has AGENTS.md and CLAUDE.md, which agents are not told" in found.message
+    (result,) = [one for one in repositories.checks(patient) if one.name == "guides"]
+    assert "has AGENTS.md and CLAUDE.md, which agents are not told" in result.message
     put(cardinal, {".github/cardinal.yml": f"{rules}  guides: [AGENTS.md]\n"})
     spec = builder.build_spec(cardinal.services, run_id, cardinal.leases[run_id])[0]
     (layer,) = [layer for layer in spec.stack if layer.kind == "guide"]
@@ -249,7 +249,7 @@ def test_a_line_of_the_description_and_a_command_choose_skills(cardinal: Cardina
     assert "has no skill `ghost`" not in cardinal.told(item)[-1]
     cardinal.say(item, "/cardinal skills safe-migration")
     cardinal.catch_up()
-    assert [one.names for one in cardinal.events(SkillsPinned)] == [("safe-migration",)]
+    assert [event.names for event in cardinal.events(SkillsPinned)] == [("safe-migration",)]
     skills, _ = ordered(cardinal, item)
     assert {name: (one.loaded, one.why) for name, one in skills.items()} == {
         "tests-first": (True, "the description asks for it"),

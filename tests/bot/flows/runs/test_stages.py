@@ -62,7 +62,7 @@ def test_a_staged_run_shows_its_way_and_what_each_stage_cost(cardinal: Cardinal)
     assert "plan ✓ → implement ✓ ×2 12k · $0.40 · " in comment
     assert " · +1 −0 → verify ✓ ×2 950 · $0.10 · " in comment
     assert "implement by senior-engineer, verify by " in comment
-    assert [one.by for one in cardinal.events(StageEntered)] == ["policy", "agent", "agent", "agent"]
+    assert [event.by for event in cardinal.events(StageEntered)] == ["policy", "agent", "agent", "agent"]
     cardinal.assert_nothing_is_stuck()
 
 
@@ -78,18 +78,18 @@ def test_a_repository_has_personas_of_its_own_and_a_person_lets_a_stage_begin(ca
     verify = [{"say": "Told: {{prompt}}"}, FINISH]
     cardinal.scenario(stages={"implement": [WRITE, go("verify")], "verify": verify})
     item = staged(cardinal, OWN)
-    asked = cardinal.comment(item, "needs you before its next stage")
-    assert "Begin verify" in asked.body
-    assert "implement hands over: On to verify." in asked.body
+    comment = cardinal.comment(item, "needs you before its next stage")
+    assert "Begin verify" in comment.body
+    assert "implement hands over: On to verify." in comment.body
     assert " → **verify ●** → " in cardinal.comment(item, "plan ✓").body
-    cardinal.tick(asked, f"choice:{cardinal.events(QuestionAsked)[0].question_id}:1")
+    cardinal.tick(comment, f"choice:{cardinal.events(QuestionAsked)[0].question_id}:1")
     cardinal.catch_up(work=True)
     (ended,) = cardinal.events(RunEnded)
     assert ended.ending is Ending.SUCCEEDED, ended
     implement, verify_ = cardinal.events(StageEntered)
     assert (implement.persona_source, verify_.persona_source) == ("built in", "acme/shop")
     assert (verify_.by, verify_.persona_digest) == ("alice", sha256(SCEPTIC.encode()).hexdigest())
-    told = [one.text for one in cardinal.events(AgentSaid) if one.text.startswith("Told")]
+    told = [event.text for event in cardinal.events(AgentSaid) if event.text.startswith("Told")]
     assert "Doubt every line." in told[0]
     shown = CliRunner().invoke(
         main, ["show", "r1", "--briefing"], env={"CARDINAL_HOME": str(cardinal.services.config.home)}

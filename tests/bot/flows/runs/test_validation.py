@@ -99,7 +99,7 @@ def test_where_validation_is_none_pull_request_report_and_check_say_so(cardinal:
     item = worked(cardinal)
     assert cardinal.run_of(item).ending == "succeeded"
     pull = cardinal.pull_of(item)
-    assert [one.head for one in cardinal.events(ValidationWaived)] == [cardinal.run_of(item).pushed_head]
+    assert [event.head for event in cardinal.events(ValidationWaived)] == [cardinal.run_of(item).pushed_head]
     assert "**Nothing was checked.** The repository's policy says `validation: none`" in (
         pull.issue.body or ""
     )
@@ -114,9 +114,9 @@ def test_repairs_that_do_not_help_are_a_question_on_the_card(cardinal: Cardinal)
     cardinal.scenario(work=WORK, repair=[{"run": "echo x >> shop/greeting.py"}])
     item = cardinal.new(column="In Progress")
     cardinal.catch_up(work=True)
-    asked = cardinal.comment(item, "cannot make the checks pass")
-    assert "failed 2 times in a row in the same way: the repairs do not help" in asked.body
-    assert "tests/a.py::test_a" in asked.body
+    comment = cardinal.comment(item, "cannot make the checks pass")
+    assert "failed 2 times in a row in the same way: the repairs do not help" in comment.body
+    assert "tests/a.py::test_a" in comment.body
     assert cardinal.card(item).state == "needs_input"
     assert cardinal.card(item).pull_number is None
     cardinal.say(item, "2")
@@ -142,8 +142,8 @@ def test_the_doctor_finds_repositories_that_name_no_checks(
     set_rules(cardinal, rules)
     cardinal.new()
     cardinal.catch_up()
-    found = finding(cardinal)
-    assert (found.level, found.message.startswith(said)) == (level, True), found
+    result = finding(cardinal)
+    assert (result.level, result.message.startswith(said)) == (level, True), result
 
 
 def finding(cardinal: Cardinal) -> CheckResult:
@@ -152,8 +152,8 @@ def finding(cardinal: Cardinal) -> CheckResult:
     findings = list(
         repositories.checks(DoctorContext(services.config, services.engine, services.hub, cardinal.clock()))
     )
-    (found,) = [one for one in findings if "acme/shop" in one.message]
-    return found
+    (result,) = [one for one in findings if "acme/shop" in one.message]
+    return result
 
 
 def test_the_doctor_finds_a_profile_that_fails_every_run(cardinal: Cardinal) -> None:
@@ -172,5 +172,5 @@ def test_the_doctor_finds_a_profile_that_fails_every_run(cardinal: Cardinal) -> 
         files = {".github/cardinal/profiles/our_shop.md": text.encode()}
         alice = cardinal.person("alice")
         cardinal.forge.store.repos.write_files(cardinal.repo, "main", files, "Profile", actor=alice)
-        found = finding(cardinal)
-        assert (found.level, said in found.message) == (level, True), found
+        result = finding(cardinal)
+        assert (result.level, said in result.message) == (level, True), result
