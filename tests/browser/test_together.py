@@ -90,7 +90,8 @@ def test_two_people_approve_a_plan(page: Page, colleague: Page, town: Watched) -
         assert "already" not in told[approved.by]
         assert f"its plan is approved already by {approved.by}." in told[other(approved.by)]
         town.cardinal.begin(run_id)
-        assert_shown("working", *(it.locator("main .state") for it in (page, colleague)))
+        expect(page.locator("main .dot.working")).to_have_count(1)
+        assert_shown("working", colleague.locator("main .state"))
 
 
 def test_one_approves_a_plan_whose_card_the_other_drags_away(
