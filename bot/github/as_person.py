@@ -52,6 +52,10 @@ class PersonHub:
         """Change fields of the issue. GitHub ignores labels and assignees by someone without triage."""
         self._send("PATCH", f"/issues/{number}", fields)
 
+    def pull_head(self, number: int) -> str:
+        """Return the pull request's newest commit. Source: docs.github.com/rest/pulls/pulls."""
+        return str(self._send("GET", f"/pulls/{number}", None)["head"]["sha"])
+
     def comment(self, number: int, text: str) -> None:
         """Comment on the issue. Source: docs.github.com/rest/issues/comments#create-an-issue-comment."""
         self._send("POST", f"/issues/{number}/comments", {"body": text})

@@ -29,6 +29,7 @@ from rules.text import plain
 
 log = logging.getLogger(__name__)
 PREFIX = "github"
+MOVED = "The pull request changed while you read it: reload the card and look again"
 LEAVE_S = 365 * 24 * 3600
 MAX_NAMES, MAX_NAME, MAX_TITLE = 20, 50, 256  # GitHub's limits of a label's name and of a title
 
@@ -127,9 +128,9 @@ def send_act(site: Site, visit: SignIn, card: CardRow, sent: ActForm) -> bool:
     hub = PersonHub(site.config.github_url, token, where)
     number = card.pull_number if act in REVIEWS else card.number
     if number is None or (act in REVIEWS and card.pull_head != about):
-        raise RefusedActError(
-            "The pull request changed while you read it: reload the card and look again", 409
-        )
+        raise RefusedActError(MOVED, 409)
+    if act in REVIEWS and hub.pull_head(number) != about:
+        raise RefusedActError(MOVED, 409)
     changes = _changes(act, sent.text) if act not in (*REVIEWS, GithubAct.COMMENT) else {}
     if changes and _digest(_text_of(hub.issue(number), act)) != about:
         raise RefusedActError(

@@ -124,7 +124,7 @@
     return answer.text();
   }
 
-  const nameOf = (part) => `${part.closest("li")?.querySelector("a")?.href} ${part.querySelector("summary").textContent}`;
+  const nameOf = (part) => `${part.closest("li")?.querySelector("a")?.href} ${part.querySelector("summary")?.textContent}`;
   function replace(old, fresh) {
     const opened = new Set([...old.querySelectorAll("details[open]")].map(nameOf));
     const active = old.contains(document.activeElement) ? document.activeElement : null;
@@ -133,7 +133,7 @@
     old.replaceChildren(...fresh.childNodes);
     for (const part of old.querySelectorAll("details")) {
       part.open ||= opened.has(nameOf(part));
-      if (at === nameOf(part)) part.querySelector("summary").focus();
+      if (at === nameOf(part)) part.querySelector("summary")?.focus();
     }
     if (link) old.querySelector(`[href="${CSS.escape(link)}"]`)?.focus();
   }

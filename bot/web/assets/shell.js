@@ -84,12 +84,16 @@
 
   // Rows of the inbox: one is chosen, and its decision is open or opens.
   const rows = () => all(".inbox > li").filter((row) => !row.parentElement.closest("details:not([open])"));
-  const chosen = () => one(".inbox > li.chosen");
+  // A row that goes takes no other's place: keys then wait until one is chosen.
+  let last = "";
+  const idOf = (row) => row?.dataset.decide || (row && one("a", row)?.href) || "";
+  const chosen = () => one(".inbox > li.chosen") || rows().find((row) => last && idOf(row) === last) || null;
   const details = (row) => row && one(":scope > details", row);
   const stop = (row) => one(":scope > details > summary", row) || one("a", row);
   function choose(row) {
     chosen()?.classList.remove("chosen");
     row?.classList.add("chosen");
+    last = idOf(row) || last;
   }
   function step(by) {
     const there = rows(), at = there.indexOf(chosen());
@@ -103,7 +107,7 @@
     const row = event.target.closest(".inbox > li");
     if (row && document.activeElement !== document.body) choose(row);
   });
-  const first = () => one(".inbox > li:has(> details[open])") || rows()[0];
+  const first = () => (last ? null : one(".inbox > li:has(> details[open])") || rows()[0]);
   // Opens the decision, and gives its part that fits once it is there.
   async function within(row, selector) {
     const part = details(row);

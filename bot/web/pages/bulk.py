@@ -2,16 +2,18 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from threading import BoundedSemaphore
 
 from flask import Response, make_response, render_template, request
 from werkzeug.datastructures import MultiDict
 
+from bot.github.api import roles
 from bot.github.errors import GithubError
 from bot.sync.card import CardBusyError
 from bot.web.acting import form, offered, record
 from bot.web.acting.form import ActForm
 from bot.web.acting.record import CommandOutcome, MistypedCommandError, SentCommand
-from bot.web.authorization import RequestLimiter
+from bot.web.authorization import BusyError, RequestLimiter
 from bot.web.pages.sign_in import own_path
 from bot.web.site.layout import Site
 from bot.web.site.visibility import may_see, path_of
@@ -26,7 +28,8 @@ from rules.text import count, plain, sentence
 
 PATH, CONFIRMED = "/bulk", "/bulk/confirmed"
 MAX_CARDS, MAX_BYTES, MAX_TEXT = 50, 128 * 1024, 200
-A_MINUTE, AN_HOUR = 6, 200  # such requests of one person, and of all
+PLANS_A_MINUTE, PLANS_AN_HOUR = 10, 300  # of one person, and of all
+CARDS_A_MINUTE, CARDS_AN_HOUR = 60, 1200  # commands so given
 # What can be done to many, with the words that each takes.
 COMMANDS = {
     "retry": ("Retry", ""),
@@ -34,11 +37,11 @@ COMMANDS = {
     "pause": ("Pause the run", ""),
     "move": ("Move to", "Column, such as Planning"),
     "budget": ("Add dollars to the run", "Dollars, such as +2"),
-    "block": ("Block", "Why"),
+    "block": ("Block", "Reason, such as waits for the contract"),
 }
-NOT_NOW = "Not possible now, or you may not: it is left out."
-NONE = "Select one card at least, and what to do with it."
-TOO_MANY = f"At most {MAX_CARDS} cards at once: select fewer."
+NOT_NOW = "Skipped: not possible right now, or you do not have the right."
+NONE = "Select at least one card and an action."
+TOO_MANY = f"At most {MAX_CARDS} cards at a time: select fewer."
 BUSY = "Nothing was done: GitHub or the card is busy. Try again in a minute."
 LATER = "Nothing was done: too many such requests. Try again in a minute."
 
@@ -58,7 +61,9 @@ class Planned:
 
 def mount(site: Site) -> None:
     """Mount the two steps, and the commands for the pages that offer them."""
-    pace = RequestLimiter(site.clock, each=A_MINUTE, of_all=AN_HOUR)
+    plans = RequestLimiter(site.clock, each=PLANS_A_MINUTE, of_all=PLANS_AN_HOUR)
+    pace = RequestLimiter(site.clock, each=CARDS_A_MINUTE, of_all=CARDS_AN_HOUR)
+    room = BoundedSemaphore(1)  # a request holds a thread for long
     site.blueprint.app_context_processor(lambda: {"bulk_commands": COMMANDS})
 
     @site.blueprint.post(PATH)
@@ -69,15 +74,12 @@ def mount(site: Site) -> None:
         command, text = request.form.get("command", ""), request.form.get("text", "").strip()[:MAX_TEXT]
         wanted = tuple(dict.fromkeys(map(CardId, request.form.getlist("card"))))
         back = own_path(request.form.get("back", "/"))
-        asks = COMMANDS.get(command, ("", ""))[1]
-        problem = "" if wanted and command in COMMANDS else NONE
-        if len(wanted) > MAX_CARDS:
-            problem = TOO_MANY
-        elif not problem and asks and not text:
-            problem = f"Say what: {asks}."
+        problem = _find_problem(command, text, wanted)
         if problem:
             ways = [(back, "Back", "to the list")]
             return site.page("Nothing was done", problem, status=400, visit=visit, links=ways)
+        if not plans.take(visit.user_id):
+            return site.page("Try again", LATER, status=503, visit=visit)
         planned = [_plan(site, visit, card_id, command, text) for card_id in wanted]
         shown = [it for it in planned if it is not None]
         able = sum(bool(it.name) for it in shown)
@@ -97,18 +99,47 @@ def mount(site: Site) -> None:
         visit = site.sender(MAX_BYTES)
         if isinstance(visit, Response):
             return visit
-        if not pace.take(visit.user_id):
-            return site.page("Try again", LATER, status=503, visit=visit)
         back = own_path(request.form.get("back", "/"))
-        forms = list(_forms(request.form, back))
-        fits = all(form.fits_form(site.config.client_secret, site.word(), it) for it in forms)
+        forms, secret = list(_forms(request.form, back)), site.config.client_secret
+        fits = all(_is_for_many(it) and form.fits_form(secret, site.word(), it) for it in forms)
         if not 0 < len(forms) <= MAX_CARDS or not fits:
             return site.page(
                 "Nothing was done", f"{NONE} Reload the page and try again.", status=400, visit=visit
             )
-        done = [(_label(site, visit, it.card_id), _give(site, visit, it)) for it in forms]
-        page = render_template("bulk.html", title="Done", visit=visit, done=done, back=back)
+        if not room.acquire(blocking=False):
+            return site.page("Try again", LATER, status=503, visit=visit)
+        try:
+            done = list(_carry_out(site, visit, forms, pace))
+        finally:
+            room.release()
+        page = render_template("bulk.html", title="Results", visit=visit, done=done, back=back)
         return make_response(page)
+
+
+def _carry_out(
+    site: Site, visit: SignIn, forms: Sequence[ActForm], pace: RequestLimiter
+) -> Iterator[tuple[tuple[str, str], CommandOutcome]]:
+    """Give each command, as many as are allowed a minute; yield its card and what became of it."""
+    now_roles: dict[str, str] = {}
+    for sent in forms:
+        if pace.take(visit.user_id):
+            yield _label(site, visit, sent.card_id), _give(site, visit, sent, now_roles)
+        else:
+            yield ("a card", ""), CommandOutcome(LATER, refused=True)
+
+
+def _find_problem(command: str, text: str, wanted: Sequence[CardId]) -> str:
+    """Return why the request cannot be planned; empty where it can."""
+    if not wanted or command not in COMMANDS:
+        return NONE
+    if len(wanted) > MAX_CARDS:
+        return TOO_MANY
+    asks = COMMANDS[command][1]
+    return f"Fill in the text field: {asks}." if asks and not text else ""
+
+
+def _is_for_many(sent: ActForm) -> bool:
+    return sent.name.partition(":")[0] in COMMANDS
 
 
 def _visible(site: Site, visit: SignIn, card_id: CardId) -> CardRow | None:
@@ -125,12 +156,16 @@ def _plan(site: Site, visit: SignIn, card_id: CardId, command: str, text: str) -
     about = (card_id, f"{card.repository}#{card.number}", path_of(card.repository, card.number, card_id))
     for it in offered.for_card(site, visit, card_id):
         if it.offer.command == command and (command != "move" or text in dict(it.offer.choices)):
-            return Planned(*about, plain(card.title, 120), sentence(it.offer.hint), it.offer.name, it.token)
+            what = f"Move to {text}." if command == "move" else sentence(it.offer.hint)
+            return Planned(*about, plain(card.title, 120), what, it.offer.name, it.token)
     return Planned(*about, plain(card.title, 120), f"{NOT_NOW} {sentence(plain(card.because, 200))}".strip())
 
 
 def _label(site: Site, visit: SignIn, card_id: CardId) -> tuple[str, str]:
-    card = _visible(site, visit, card_id)
+    try:
+        card = _visible(site, visit, card_id)
+    except BusyError:
+        card = None
     if card is None:
         return "a card", ""
     return f"{card.repository}#{card.number}", path_of(card.repository, card.number, card_id)
@@ -145,11 +180,14 @@ def _forms(sent: MultiDict[str, str], back: str) -> Iterator[ActForm]:
             yield ActForm(CardId(card_id), name, text, back, token)
 
 
-def _give(site: Site, visit: SignIn, sent: ActForm) -> CommandOutcome:
-    """Record one card's command once; return what became of it. Raises BusyError."""
+def _give(site: Site, visit: SignIn, sent: ActForm, now_roles: dict[str, str]) -> CommandOutcome:
+    """Record one card's command once; return what became of it. GitHub says each role of `now_roles` once."""
     about = record.readable_card(site.services, sent.card_id, sent.name.partition(":")[0])
-    if about is None or not may_see(site, visit, about[1]):
-        return CommandOutcome("There is no such card any more.", refused=True)
+    try:
+        if about is None or not may_see(site, visit, about[1]):
+            return CommandOutcome("This card no longer exists.", refused=True)
+    except BusyError:
+        return CommandOutcome(BUSY, refused=True)
     command = SentCommand(
         door=parser.PAGE,
         name=sent.name,
@@ -159,16 +197,18 @@ def _give(site: Site, visit: SignIn, sent: ActForm) -> CommandOutcome:
         kept_until=visit.until,
     )
     try:
-        role = site.readers.role(visit, about[1].repository or "")
-        seq, _ = record.record_command(*about, visit, command, role=role)
+        repository = about[1].repository or ""
+        if repository not in now_roles:
+            now_roles[repository] = roles.role_of_account(
+                about[0].hub, repository, visit.login, visit.user_id
+            )
+        seq, _ = record.record_command(*about, visit, command, role=now_roles[repository])
     except ReusedKeyError:
         return CommandOutcome("You already sent this. It took effect once.", refused=False)
     except MistypedCommandError as error:
         return CommandOutcome(str(error), refused=True)
     except (CardBusyError, GithubError):
-        return CommandOutcome(
-            "Nothing was done: GitHub or the card is busy. Try again in a minute.", refused=True
-        )
+        return CommandOutcome(BUSY, refused=True)
     return record.outcome(site.services, visit, seq, parser.PAGE) or CommandOutcome(
         "Recorded.", refused=False
     )

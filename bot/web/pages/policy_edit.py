@@ -6,11 +6,13 @@ from dataclasses import dataclass
 from typing import Any, Literal, Union, get_args, get_origin
 from urllib.parse import quote
 
-from flask import Response, make_response, redirect, render_template, request
+from flask import Response, make_response, render_template, request
 from pydantic.fields import FieldInfo
 
 from bot.github.api import proposals
-from bot.github.errors import GithubError
+from bot.github.api.proposals import Proposal
+from bot.github.errors import ConflictError, GithubError
+from bot.repo_config import policy_file
 from bot.state import policies, served_boards
 from bot.state.policy_names import list_installed
 from bot.web.authorization import RequestLimiter
@@ -32,11 +34,12 @@ from rules.policy.model import DEFAULT_TEXT, Policy, parse
 from rules.policy.network import FULL
 from rules.policy.settings import MAX_TEXT, plain_meaning
 from rules.registry import ARCHETYPES
-from rules.text import plain
+from rules.text import plain, sentence
 
 MAX_BYTES = 64 * 1024
 A_MINUTE, AN_HOUR = 20, 300
 NO_RIGHT = "Only people who may write to {home} can propose a change of its policy."
+CHANGED = "GitHub has another policy file by now: wait until it is in force, or mend it, then start again."
 NO_CHANGES = ChangesView()
 TITLE = "Change {what} of the board's policy"
 BODY = "`{login}` proposes this on Cardinal's policy page. The check `cardinal/policy` says what it would do."
@@ -163,7 +166,8 @@ def _answer(site: Site, visit: SignIn, board: VisibleBoard) -> Response:
             if not site.readers.writes(visit, served.home_repository):
                 problem = NO_RIGHT.format(home=served.home_repository)
                 return site.page("You may not do that", problem, status=403, visit=visit)
-            return _propose(site, visit, served.home_repository, part, draft.text)
+            before = row.text if row is not None else ""
+            return _propose(site, visit, served.home_repository, part, before=before, text=draft.text)
     kind = given.get("archetype", part.kind)
     shown = render_template(
         "policy_edit.html",
@@ -228,20 +232,24 @@ def _by_field(problems: Iterable[str], part: PolicyPart) -> Mapping[str, tuple[s
     return {name: tuple(its) for name, its in found.items()}
 
 
-def _propose(site: Site, visit: SignIn, home: str, part: PolicyPart, text: str) -> Response:
+def _propose(site: Site, visit: SignIn, home: str, part: PolicyPart, *, before: str, text: str) -> Response:
+    """Return the way to the pull request of the new text; none where the file is another one by now."""
     hub = served_boards.hub_of(site.engine, site.config, site.services.context.app, home)
+    title, body = TITLE.format(what=part.what), BODY.format(login=visit.login)
     try:
-        number = proposals.propose_file(
-            hub,
-            home,
-            PATH,
-            text,
-            title=TITLE.format(what=part.what),
-            body=BODY.format(login=visit.login),
-        )
+        now = policy_file.read(hub, home)
+        if (now.text or "") != before:
+            return site.page("Nothing was proposed", CHANGED, status=409, visit=visit)
+        proposal = Proposal(path=PATH, text=text, start=now.commit, title=title, body=body)
+        number = proposals.propose_file(hub, home, proposal)
+    except ConflictError as error:
+        return site.page("Nothing was proposed", sentence(error.because), status=409, visit=visit)
     except GithubError:
         return try_later(site, "GitHub did not take the pull request")
-    return make_response(redirect(f"{site.config.git_url}/{home}/pull/{number}", 303))
+    where = f"{site.config.git_url}/{home}/pull/{number}"
+    # A redirect to GitHub would be one of a form, which the pages' own security policy forbids.
+    ways = [(where, f"Pull request #{number}", f"in {home}: review and merge it there")]
+    return site.page("Proposed", "The change is a draft pull request.", visit=visit, links=ways)
 
 
 def _info(part: PolicyPart, name: str) -> FieldInfo:

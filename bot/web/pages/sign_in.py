@@ -19,10 +19,10 @@ log = logging.getLogger(__name__)
 VALID_S = 600  # as long as GitHub's codes
 WORD_BYTES = 32
 OWN_PATH = re.compile(
-    r"/(?:hosts|health|money|notices|tokens|(?:runs|artifacts|boards|cards|policy)/[A-Za-z0-9._%-]+(?:/[A-Za-z0-9._%-]+)*)?"
+    r"/(?:hosts|health|money|notices|tokens|runs|(?:runs|artifacts|boards|cards|policy)/[A-Za-z0-9._%-]+(?:/[A-Za-z0-9._%-]+)*)?"
 )
 OWN_QUERY = re.compile(
-    r"(?:(?:search|state|repository|person|label|lane|column|page|zoom|before|days|layout)=[A-Za-z0-9._~*%+-]*(?:&(?!$)|$))*"
+    r"(?:(?:search|state|status|repository|person|label|agent|reason|lane|lanes|column|part|page|zoom|before|after|days|layout)=[A-Za-z0-9._~*%+-]*(?:&(?!$)|$))*"
 )
 MAX_CHARS, MAX_QUERY = 400, 1000  # with the sign-in around them, a cookie holds both
 MANY = "too many people are signing in right now: try again in a minute"

@@ -57,10 +57,11 @@ def find_decision(site: Site, visit: SignIn, card_id: CardId) -> DecisionView | 
         text, lists, facts = _read(db, lane, card, run)
     also = ALSO.get(lane)
     forms = offered.for_card(site, visit, card_id)
-    links = [(f"/runs/{run.run_id}", "Watch it" if run.alive else f"The run, {run.run_id}")] if run else []
+    links = [(f"/runs/{run.run_id}", f"Open {run.run_id}")] if run else []
+    seen = (card.repository, run.repository if run else None)  # the list has asked about these alone
     first = (path_of(card.repository, card.number, card_id), "Review") if lane is Lane.REVIEW else None
-    if lane in (Lane.REVIEW, Lane.READY) and card.pull_number and card.pull_repository:
-        pull = f"{site.config.git_url}/{quote(card.pull_repository)}/pull/{card.pull_number}"
+    if lane in (Lane.REVIEW, Lane.READY) and card.pull_number and card.pull_repository in seen:
+        pull = f"{site.config.git_url}/{quote(card.pull_repository or '')}/pull/{card.pull_number}"
         links.append((pull, f"Pull request #{card.pull_number}"))
     if card.assistant_waits and card.repository and card.number:
         issue = f"{site.config.git_url}/{quote(card.repository)}/issues/{card.number}"

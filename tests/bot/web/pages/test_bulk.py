@@ -7,6 +7,7 @@ from urllib.parse import urlencode
 from werkzeug.test import TestResponse
 
 from bot.web.pages import bulk
+from forge.store.models import Role
 from ledger.events.conversation import CommandGiven
 from tests.bot.web.pages.forms import HERE, TEXTUAL
 from tests.bot.web.pages.test_artifacts import hide
@@ -45,7 +46,7 @@ def test_each_card_is_retried_once_after_it_was_said_what_would_happen(pages: Pa
     planned = ask(alice, [*failed, alive, failed[0]])
     assert planned.status_code == 200
     assert "Retry: 2 cards" in planned.text
-    assert planned.text.count("Not possible now") == 1
+    assert planned.text.count("Skipped: not possible") == 1
     assert given(pages) == []
     done = confirm(alice, planned)
     assert done.text.count("alice gave /cardinal retry") == 2
@@ -58,7 +59,7 @@ def test_each_card_is_retried_once_after_it_was_said_what_would_happen(pages: Pa
 
 def test_cards_are_moved_where_the_column_exists(pages: Pages) -> None:
     card, alice = pages.cardinal.run(fail(pages)).card_id, pages.browser("alice")
-    assert "Not possible now" in ask(alice, [card], "move", "Nowhere").text
+    assert "Skipped: not possible" in ask(alice, [card], "move", "Nowhere").text
     confirm(alice, ask(alice, [card], "move", "Tasks"))
     assert given(pages) == [("move", "Tasks")]
 
@@ -67,7 +68,7 @@ def test_what_is_no_request_of_these_pages_does_nothing(pages: Pages) -> None:
     card, alice = pages.cardinal.run(fail(pages)).card_id, pages.browser("alice")
     assert ask(alice, []).status_code == 400
     assert ask(alice, [card], "stop-all").status_code == 400
-    assert "Say what: Why." in ask(alice, [card], "block").text
+    assert "Fill in the text field: Reason" in ask(alice, [card], "block").text
     assert "At most 50 cards" in ask(alice, [f"X{number}" for number in range(51)]).text
     planned = ask(alice, [card])
     assert confirm(pages.browser("bob"), planned).status_code == 400  # her tokens are of her sign-in
@@ -80,7 +81,7 @@ def test_what_is_no_request_of_these_pages_does_nothing(pages: Pages) -> None:
 def test_who_may_not_see_a_card_learns_nothing_of_it_and_who_may_not_act_does_not(pages: Pages) -> None:
     card = pages.cardinal.run(fail(pages)).card_id
     reader = ask(pages.browser("mallory"), [card])
-    assert ("Not possible now" in reader.text, 'name="token"' in reader.text) == (True, False)
+    assert ("Skipped: not possible" in reader.text, 'name="token"' in reader.text) == (True, False)
     hide(pages.cardinal)
     hidden = ask(pages.browser("mallory"), [card])
     pages.cardinal.clock.forward(400)
@@ -88,9 +89,28 @@ def test_who_may_not_see_a_card_learns_nothing_of_it_and_who_may_not_act_does_no
     assert "acme/shop" not in hidden.text
 
 
-def test_so_many_requests_a_minute_are_enough(pages: Pages) -> None:
+def test_the_role_is_that_of_now_and_only_commands_for_many_are_taken(pages: Pages) -> None:
+    card, bob = pages.cardinal.run(fail(pages)).card_id, pages.browser("bob")
+    planned = ask(bob, [card])
+    approve = [
+        (name, unescape(text).replace("retry:", "approve:")) for name, text in HIDDEN.findall(planned.text)
+    ]
+    assert post(bob, bulk.CONFIRMED, approve).status_code == 400
+    shop = pages.cardinal.forge.store.repos.get("acme", "shop")
+    pages.cardinal.forge.store.repos.set_role(shop, pages.cardinal.person("bob"), Role.READ)
+    assert "#circle-x" in confirm(bob, planned).text
+    assert given(pages) == []
+
+
+def test_so_many_commands_a_minute_are_enough(pages: Pages) -> None:
     card, alice = pages.cardinal.run(fail(pages)).card_id, pages.browser("alice")
     planned = ask(alice, [card])
-    codes = [confirm(alice, planned).status_code for _ in range(bulk.A_MINUTE + 1)]
-    assert codes == [200] * bulk.A_MINUTE + [503]
+    fields = [(name, unescape(text)) for name, text in HIDDEN.findall(planned.text)]
+    once = [it for it in fields if it[0] in ("card", "name", "token")]
+    many = [*fields, *once * (bulk.MAX_CARDS - 1)]
+    assert post(alice, bulk.CONFIRMED, many).text.count("too many such requests") == 0
+    rest = bulk.MAX_CARDS * 2 - bulk.CARDS_A_MINUTE
+    assert post(alice, bulk.CONFIRMED, many).text.count("too many such requests") == rest
+    codes = [ask(alice, [card]).status_code for _ in range(bulk.PLANS_A_MINUTE)]
+    assert (codes[0], codes[-1]) == (200, 503)
     assert given(pages) == [("retry", "")]

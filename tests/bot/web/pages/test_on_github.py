@@ -84,6 +84,7 @@ def test_a_request_for_changes_needs_words_and_no_review_is_of_another_commit_th
     assert send(bob, form | {"text": "Round **half up**."}).status_code == 303
     assert verdicts(pages, item) == [("bob", "changes_requested", "Round **half up**.")]
     pages.cardinal.push(pages.cardinal.run_of(item).run_id, {"prices.py": b"2\n"})
+    assert (send(bob, late).status_code, len(verdicts(pages, item))) == (409, 1)  # the delivery is late
     pages.cardinal.catch_up()
     assert pages.cardinal.card(item).pull_head != late["name"].rpartition(":")[2]
     refused = send(bob, late)
