@@ -116,5 +116,5 @@ def test_all_cards_of_one_cause_are_retried_each_by_its_own_command(
         if refused:
             expect(page.get_by_role("button", name="Retry the rest")).to_be_enabled()
         else:
-            expect(page.get_by_text("Blocked by the same cause")).to_have_count(0)
+            expect(page.get_by_text("Failed for the same reason")).to_have_count(0)
     assert len(town.cardinal.events(CommandGiven)) == (0 if refused else 2)

@@ -92,8 +92,8 @@ def forms_for_card(site: Site, visit: SignIn, card: CardRow, *, plans: bool) -> 
         for act, words in (
             (GithubAct.TITLE, "Title"),
             (GithubAct.DESCRIPTION, "Description"),
-            (GithubAct.LABELS, "Labels, one a line"),
-            (GithubAct.ASSIGNEES, "Assignees, one a line"),
+            (GithubAct.LABELS, "Labels, one per line"),
+            (GithubAct.ASSIGNEES, "Assignees, one per line"),
         ):
             text = _text_of(fields, act)
             longer = len(text) > MAX_ARGUMENT
@@ -121,7 +121,7 @@ def send_act(site: Site, visit: SignIn, card: CardRow, sent: ActForm) -> bool:
     act, about = _read_name(sent.name)
     token = site.person_token(visit)
     if token is None:
-        raise RefusedActError("Your sign-in at GitHub is over: sign out, sign in again, then repeat it", 401)
+        raise RefusedActError("Your GitHub sign-in has expired: sign out, sign in, then try again", 401)
     if not (sent.agreed or has_leave(site, visit)):
         raise RefusedActError("Tick the box that lets Cardinal do this on GitHub in your name")
     where = (card.pull_repository if act in REVIEWS else None) or card.repository or ""
@@ -139,7 +139,7 @@ def send_act(site: Site, visit: SignIn, card: CardRow, sent: ActForm) -> bool:
             409,
         )
     if act in (GithubAct.REQUEST_CHANGES, GithubAct.COMMENT) and not sent.text.strip():
-        raise RefusedActError("Say something first: the text is empty")
+        raise RefusedActError("Write something first: the text is empty")
     with event_store.writing(site.engine) as db:
         ttl_s = (visit.until - site.clock()).total_seconds()
         if not sign_ins.spend(db, sent.token, now=site.clock(), ttl_s=ttl_s):
@@ -183,7 +183,7 @@ def _changes(act: GithubAct, text: str) -> dict[str, object]:
 
 def _check_names(names: Sequence[str], noun: str, unfit: Sequence[str]) -> None:
     if unfit:
-        raise RefusedActError(f"“{plain(unfit[0], 60)}” is not a {noun}: write one a line")
+        raise RefusedActError(f"“{plain(unfit[0], 60)}” is not a {noun}: write one per line")
     if len(names) > MAX_NAMES:
         raise RefusedActError(f"{len(names)} are too many: at most {MAX_NAMES} here, more on GitHub")
 

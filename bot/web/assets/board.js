@@ -56,7 +56,7 @@
       const told = html.querySelector("main [role=status].answer, main > p");
       say(told?.textContent.trim() || (answer.ok ? `Moved to ${to}.` : "Nothing was moved: try again."));
     } catch (error) {
-      say(`Nothing may have been moved (${error.message}): look at the card.`);
+      say(`The card may not have moved (${error.message}): check its column.`);
     }
   });
 })();

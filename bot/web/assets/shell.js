@@ -159,7 +159,7 @@
   const here = () => one("a", chosen() || document.createElement("p"))?.getAttribute("href") || location.pathname;
   function palette() {
     const field = make("input", {type: "text", placeholder: "Find a card, run or board, or a command for this card", autocomplete: "off", maxLength: 100});
-    const list = make("ul", {id: "found"}), hint = make("p", {className: "quiet hint"}, "Looking …");
+    const list = make("ul", {id: "found"}), hint = make("p", {className: "quiet hint"}, "Searching …");
     const at = here();
     let found = [], forms = [], place = 0, asked = 0, timer = 0;
     for (const [name, value] of Object.entries({role: "combobox", "aria-expanded": "true", "aria-controls": "found", "aria-label": "Find or do"})) field.setAttribute(name, value);

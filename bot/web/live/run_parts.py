@@ -180,7 +180,11 @@ def report_of(rows: RunRows, card_brief: str) -> dict[str, object] | None:
     report = rows.report
     if report is None:
         return None
-    lists = (("Changed", report.changed), ("To check", report.check), ("Open", report.open_questions))
+    lists = (
+        ("Changed", report.changed),
+        ("To check", report.check),
+        ("Open questions", report.open_questions),
+    )
     return {
         "done": inline_code(terminal_html(report.done[:MAX_TEXT])),
         "lists": [

@@ -132,8 +132,8 @@ def mount(site: Site) -> None:
             if it.offer.command == "move":
                 columns = [name for name, _ in it.offer.choices]
                 return jsonify(name=it.offer.name, token=it.token, columns=columns)
-        run = "its run has not ended: cancel that first" if card.run_id else "you may not, or it has no issue"
-        return jsonify(name="", token="", columns=[], why=f"This card cannot be moved here now: {run}.")
+        run = "cancel its run first" if card.run_id else "you do not have the right, or it is a draft"
+        return jsonify(name="", token="", columns=[], why=f"You cannot move this card right now: {run}.")
 
 
 def _lanes_by() -> str:
@@ -248,7 +248,7 @@ def _lanes(
             case "repository":
                 return card.repository or "drafts"
             case "person":
-                return next(iter(card.people), "nobody")
+                return next(iter(card.people), "no one")
             case "agent":
                 known = progress.get(card.run_id) if card.run_id else None
                 return known.agent if known and known.agent else "no agent yet"

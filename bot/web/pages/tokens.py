@@ -58,7 +58,7 @@ def mount(site: Site) -> None:
 def _make_token(site: Site, visit: SignIn) -> Response:
     name, scope, days = (request.form.get(field, "") for field in ("name", "scope", "days"))
     if not plain(name, MAX_NAME) or scope not in list(Scope) or days not in map(str, DAYS):
-        return site.page("Nothing was made", UNFIT, status=400, visit=visit)
+        return site.page("No token was created", UNFIT, status=400, visit=visit)
     try:
         with event_store.writing(site.engine) as db:
             text, _ = api_tokens.make(
@@ -71,7 +71,7 @@ def _make_token(site: Site, visit: SignIn) -> Response:
                 lives=timedelta(days=int(days)),
             )
     except TooManyTokensError as error:
-        return site.page("Nothing was made", f"{error}.", status=409, visit=visit)
+        return site.page("No token was created", f"{error}.", status=409, visit=visit)
     return _page(site, visit, text)
 
 

@@ -109,7 +109,7 @@ def _read(
         ),
         *([f"checks {'passed' if gate.passed else 'failed'}"] if gate else ()),
     ]
-    asks = (("What to check", report.check), ("Open questions", report.open_questions))
+    asks = (("To check", report.check), ("Open questions", report.open_questions))
     return report.done, asks, tuple(facts)
 
 

@@ -168,7 +168,8 @@ def test_a_long_timeline_is_cut_to_what_a_page_holds_the_newest_lines_last(pages
     (shown,) = map(int, re.findall("the newest ([0-9]+) lines", page.text))
     assert 15 < shown < 25
     assert " is the end" in page.text
-    assert re.findall(r'<div class="md"><p>([0-9]+)', page.text) == [f"{n:03}" for n in range(90 - shown, 90)]
+    numbers = re.findall(r'<article class="md"><p>([0-9]+)', page.text)
+    assert numbers == [f"{n:03}" for n in range(90 - shown, 90)]
 
 
 def test_a_command_in_a_comment_is_one_line_of_the_timeline_and_each_event_at_the_depth_debug(
@@ -184,7 +185,7 @@ def test_a_command_in_a_comment_is_one_line_of_the_timeline_and_each_event_at_th
     alice, path = pages.browser("alice"), f"/cards/{card.repository}/{card.number}"
     for zoom, times in (("conversation", 1), ("activity", 1), ("debug", 2)):
         page = alice.get(f"{path}?zoom={zoom}").text
-        said = "alice: {}" if zoom == "debug" else '<div class="md"><p>{}'
+        said = "alice: {}" if zoom == "debug" else '<article class="md"><p>{}'
         assert page.count(said.format("/cardinal cancel")) == times
         assert page.count(said.format("and why")) == 1
         assert "<bdi>queued in In Progress" in page

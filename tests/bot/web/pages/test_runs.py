@@ -309,7 +309,7 @@ def test_a_finished_run_begins_with_its_whole_report_and_leads_to_its_pull_reque
     )
     page = bob.get(f"/runs/{run_id}").text
     report = page.split('<div id="report">')[1].split("</section>")[0]
-    assert re.findall(r"<h[23]>(.*?)</h[23]>", report) == ["Report", "Changed", "To check", "Open"]
+    assert re.findall(r"<h[23]>(.*?)</h[23]>", report) == ["Report", "Changed", "To check", "Open questions"]
     for text in ("<code>two</code>", "<code>add.py</code>: adds", "&lt;b&gt;floats&lt;/b&gt;", "And Nones?"):
         assert text in report
     assert page.index('<div id="report">') < page.index('id="work"') < page.index('id="lines"')
