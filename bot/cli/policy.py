@@ -110,7 +110,7 @@ def print_proposal(folder: Path) -> None:
     "--write", is_flag=True, help="Write it beside the policy file, whose first line then names it."
 )
 def print_schema(write: bool) -> None:
-    """Print the policy file's JSON Schema, by which editors complete and check it.
+    """Print the policy file's JSON Schema.
 
     With --write, it becomes the file cardinal.schema.json beside .github/cardinal.yml, or beside the policy
     of `cardinal try` in a clone without one. Do that again after an upgrade of Cardinal.

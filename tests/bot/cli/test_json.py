@@ -6,6 +6,7 @@ from tests.bot.cli.test_commands import leaves
 NO_JSON = {
     *((name,) for name in ("images", "init", "mcp", "serve", "try", "up", "upgrade", "work")),
     *(("audit", "export"), ("completion",), ("export",), ("help",), ("import",), ("policy", "propose")),
+    ("policy", "schema"),
 }
 
 
