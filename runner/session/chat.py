@@ -146,7 +146,8 @@ class _Listener:
         """Return the answer. Raises ChatError when there is none."""
         error = self._end.error if self._end else ""
         if error or not self._said:
-            raise ChatError(f"the agent gave no answer: {redact(self._refused or error)[:300]}")
+            cause = redact(self._refused or error)[:300]
+            raise ChatError(": ".join(filter(None, ("the agent gave no answer", cause))))
         return ChatAnswer(cut_bytes(redact("\n".join(self._said)), _ANSWER_BYTES), self._usd, self._tokens)
 
     def _react(self, event: contract.AgentEvent) -> None:

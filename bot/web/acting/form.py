@@ -26,7 +26,7 @@ class UnfitFormError(CardinalError):
 
     def __init__(self, because: str, status: int = 400) -> None:
         self.because, self.status = because, status
-        super().__init__(f"{because}: reload the page and use its form")
+        super().__init__(because)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,18 +53,22 @@ def read(incoming: Request, *place: str) -> ActForm:
     """Return the form in the request's body, with these further fields. Raises UnfitFormError."""
     incoming.max_content_length = MAX_BYTES
     if incoming.mimetype != KIND:
-        raise UnfitFormError("This is not a form from Cardinal's pages")
+        raise UnfitFormError("This is not a form from Cardinal's pages: reload the page and use its form")
     try:
         fields = incoming.form.to_dict(flat=False)
     except RequestEntityTooLarge as error:
-        raise UnfitFormError("This is larger than any form on Cardinal's pages", 413) from error
+        raise UnfitFormError(
+            "This is larger than any form on Cardinal's pages: reload the page", 413
+        ) from error
     named = FIELDS.union(place)
     known = named | {"text", "agreed"}
     if not named <= fields.keys() <= known or any(len(given) != 1 for given in fields.values()):
-        raise UnfitFormError("The form has a missing or extra field")
+        raise UnfitFormError("The form has a missing or extra field: reload the page and try again")
     text = "".join(fields.get("text", ())).replace("\r\n", "\n")
     if len(text) > MAX_ARGUMENT:
-        raise UnfitFormError(f"The text has {len(text):,} characters; the limit is {MAX_ARGUMENT:,}")
+        raise UnfitFormError(
+            f"The text has {len(text):,} characters; the limit is {MAX_ARGUMENT:,}: shorten it"
+        )
     (card_id,), (name,), (back,), (token,) = (fields[field] for field in ("card", "name", "back", "token"))
     places = tuple(fields[field][0] for field in place)
     return ActForm(CardId(card_id), name, text, back, token, place=places, agreed="agreed" in fields)

@@ -87,6 +87,7 @@
   // A row that goes takes no other's place: keys then wait until one is chosen.
   let last = "";
   const idOf = (row) => row?.dataset.decide || (row && one("a", row)?.href) || "";
+  if (navigator.platform.startsWith("Mac")) one(".side .find kbd").textContent = "⌘K";
   const chosen = () => one(".inbox > li.chosen") || rows().find((row) => last && idOf(row) === last) || null;
   const details = (row) => row && one(":scope > details", row);
   const stop = (row) => one(":scope > details > summary", row) || one("a", row);

@@ -51,8 +51,8 @@ UNFINISHED = (
     "Only people with write access can see unfinished work, since no guard has checked it yet. Once "
     "published, anyone who can read the repository sees it here."
 )
-NOT_SHOWN = "The diff as you may see it now has no such line, so the remark was not sent"
-NO_AGENT = "No agent is at work in this run, so nobody would read the remark"
+NOT_SHOWN = "That line is no longer in the diff, so nothing was sent: go back, copy your text, and reload"
+NO_AGENT = "No agent is working in this run, so no one would read this"
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +136,7 @@ def words_at_place(site: Site, visit: SignIn, run: str, sent: ActForm) -> ActFor
     """
     visible, (path, lines) = run_visible(site, visit, run), sent.place
     if visible is None or sent.name != f"redirect:{run}" or sent.card_id != visible[0].card_id:
-        raise UnfitFormError("This form belongs to another run", 403)
+        raise UnfitFormError("This form belongs to another run: reload the page and try again", 403)
     if visible[0].state not in RUN_HELD:
         raise UnfitFormError(NO_AGENT, 409)
     named, diff = LINES.fullmatch(lines.replace(" ", "")), read_change(site, visit, visible[0]).diff
