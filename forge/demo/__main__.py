@@ -264,7 +264,7 @@ def _verify(scene: launch.Scene, stage: Stage) -> list[Seen]:
         raise StoryError("the doctor finds nothing that fails", 0, "; ".join(failed))
     return [
         Seen("the doctor finds nothing that fails", f"{scene.command_line} doctor", 0),
-        Seen("the timeline is complete", f"{name}: {len(shown['timeline'])} entries", 0),
+        Seen("the timeline is complete", f"{name}: {len(shown['events'])} entries", 0),
         Seen("the hash chain is verified", f"{audit['events']} events, head {audit['head'][:12]}", 0),
     ]
 

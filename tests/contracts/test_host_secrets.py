@@ -5,6 +5,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -59,12 +60,15 @@ def test_the_registry_has_the_secret_and_the_agent_never(
         look = {"run": f"{{ {get}; {LOOK}; }} > seen.txt 2>&1; git add -A; cat seen.txt"}
         stand.world.scenario(work=[look, COMMIT, FINISH])
         stand.world.tool_secrets = {"NPM_TOKEN": SECRET}
+        # No policy names a host without a dot, as this machine is.
+        named: Any = {"name": "NPM_TOKEN", "host": where, "header": "Authorization", "format": "Bearer {}"}
+        secret = HostSecret.model_construct(**named)
         spec = stand.spec(
             ToolSpec(network="list", hosts=(where,)),
             model="test",
             validation=checks(setup=[get], full=[get]),
             private_hosts=(where,),
-            secrets=(HostSecret(name="NPM_TOKEN", host=where, header="Authorization", format="Bearer {}"),),
+            secrets=(secret,),
         )
         stand.run(spec)
     assert stand.world.ended().ending is Ending.SUCCEEDED, stand.world.ended()

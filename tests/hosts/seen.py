@@ -135,7 +135,7 @@ def _check_artifacts(site: Site, these: list[Card]) -> None:
     run = these[0].run()
     assert run is not None
     for host in (site.web, *site.hosts.values()):
-        known = json.loads(host.cardinal("artifacts", run.run_id, "--json"))
+        known = json.loads(host.cardinal("artifacts", run.run_id, "--json"))["artifacts"]
         assert known
         digest = known[0]["digest"]
         assert sha256(host.cardinal("artifacts", run.run_id, "--get", digest)).hexdigest() == digest
