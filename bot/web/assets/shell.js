@@ -89,6 +89,9 @@
   const idOf = (row) => row?.dataset.decide || (row && one("a", row)?.href) || "";
   if (navigator.platform.startsWith("Mac")) one(".side .find kbd").textContent = "⌘K";
   const chosen = () => one(".inbox > li.chosen") || rows().find((row) => last && idOf(row) === last) || null;
+  // The stream replaces the list: the chosen row stays chosen.
+  const list = document.getElementById("list");
+  if (list) new MutationObserver(() => chosen()?.classList.add("chosen")).observe(list, {childList: true});
   const details = (row) => row && one(":scope > details", row);
   const stop = (row) => one(":scope > details > summary", row) || one("a", row);
   function choose(row) {
