@@ -13,7 +13,7 @@ PREFIX = "cardinal/policy-"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Proposal:
+class FileProposal:
     """A file's new text, as a change of the commit `start`, and the words of its pull request."""
 
     path: str
@@ -23,7 +23,7 @@ class Proposal:
     body: str
 
 
-def propose_file(hub: Hub, repository: str, proposal: Proposal) -> int:
+def propose_file(hub: Hub, repository: str, proposal: FileProposal) -> int:
     """Return the number of the draft pull request with this text of the file, opened unless it is open.
 
     Raises ConflictError where somebody put something else on its branch, and GithubError.

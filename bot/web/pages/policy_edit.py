@@ -10,7 +10,7 @@ from flask import Response, make_response, render_template, request
 from pydantic.fields import FieldInfo
 
 from bot.github.api import proposals
-from bot.github.api.proposals import Proposal
+from bot.github.api.proposals import FileProposal
 from bot.github.errors import ConflictError, GithubError
 from bot.repo_config import policy_file
 from bot.state import policies, served_boards
@@ -240,7 +240,7 @@ def _propose(site: Site, visit: SignIn, home: str, part: PolicyPart, *, before: 
         now = policy_file.read(hub, home)
         if (now.text or "") != before:
             return site.page("Nothing was proposed", CHANGED, status=409, visit=visit)
-        proposal = Proposal(path=PATH, text=text, start=now.commit, title=title, body=body)
+        proposal = FileProposal(path=PATH, text=text, start=now.commit, title=title, body=body)
         number = proposals.propose_file(hub, home, proposal)
     except ConflictError as error:
         return site.page("Nothing was proposed", sentence(error.because), status=409, visit=visit)
