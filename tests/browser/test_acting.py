@@ -105,7 +105,7 @@ def test_the_pages_work_without_scripts(browser: Browser, town: Watched) -> None
         page.get_by_role("searchbox").press("Enter")
         expect(page.locator("#list").get_by_role("status")).to_have_text("No cards that you may see match.")
         page.get_by_role("link", name="Show all").click()
-        page.get_by_role("link", name=run_id).click()
+        page.get_by_role("link", name=run_id, exact=True).click()
         press(page, "8081", "answer")
         press(page, "Cancel", "cancel")
         expect(page.locator("#state .state")).to_have_text("cancelled")
