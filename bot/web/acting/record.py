@@ -15,7 +15,7 @@ from bot.reactor import reactor
 from bot.scheduler.wakeups import wake
 from bot.sync.card import CardBusyError
 from bot.system.clock import ledger_clock
-from bot.web.acting.form import NUMBER_BITS
+from bot.web.acting.form import NUMBER_BITS, ActForm
 from ledger.errors import CardinalError
 from ledger.events.conversation import CommandGiven, CommandRefused
 from ledger.ids import CardId
@@ -58,6 +58,18 @@ class SentCommand:
     key: str
     kept_until: datetime
     via: str = ""
+
+    @classmethod
+    def of_form(cls, sent: ActForm, sign_in: SignIn) -> "SentCommand":
+        """Return the command of a page's form: it dies with the sign-in that it was made for."""
+        return cls(
+            door=parser.PAGE,
+            name=sent.name,
+            text=sent.text,
+            number=sent.number,
+            key=sent.token,
+            kept_until=sign_in.until,
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,26 +2,28 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 
 from markupsafe import Markup
 
+from bot.render.run.evidence import newest
 from bot.render.run.reasons import REASONS
 from bot.web.acting.offered import FormView
 from bot.web.acting.on_github import REVIEWS, GithubAct
-from bot.web.card.failing_tests import list_failing_tests
 from bot.web.site import markdown
 from ledger.queries.run_rows import RunRows
 from ledger.rows.messages import MessageRow
 from ledger.rows.runs import RunRow
 from ledger.states import CardState, Ending, RunState
-from ledger.views.checks import CheckRow
 from rules.chatops.offers import Urgency
 from rules.policy.model import Policy
 from rules.runs.gate import merging_columns
 from rules.snapshot import Snapshot
 from rules.text import plain, state_word
+from runner.checks import failure
 
 MAX_STEPS, MAX_STEP = 30, 300
+MAX_TESTS, MAX_NAME = 5, 160
 NONE = Markup()
 DECIDED = (Urgency.WAITED_FOR, Urgency.RUN, Urgency.WORDS)  # the forms of the panel; the rest is under More
 
@@ -150,8 +152,9 @@ def _failure(given: PanelInput) -> PanelView:
     if run is None or rows is None:
         return PanelView("Failed", "bad", forms=_commands(given, *DECIDED))
     why = REASONS.get(run.reason, "")
-    failed = [check for check in newest_results(rows.checks) if check.exit_code or not check.believed]
-    tests = [name for check in failed for name in list_failing_tests(check.tail)]
+    failed = [check for check in newest(rows.checks) if check.exit_code or not check.believed]
+    named = (name for check in failed for name in failure.read(check.command, check.tail).names)
+    tests = [plain(name, MAX_NAME) for name in islice(named, MAX_TESTS)]
     return PanelView(
         title=f"Run {run.run_id} {state_word(run.status)}{f': {why}' if why else ''}",
         tone="bad",
@@ -227,8 +230,3 @@ def _with_primary(forms: Iterable[FormView]) -> list[FormView]:
 
 def _steps(steps: Sequence[str], done: int) -> list[tuple[str, bool]]:
     return [(plain(step, MAX_STEP), place < done) for place, step in enumerate(steps[:MAX_STEPS])]
-
-
-def newest_results(checks: Sequence[CheckRow]) -> list[CheckRow]:
-    """Return the newest result of each command of a tier."""
-    return list({(check.tier, check.command): check for check in checks}.values())

@@ -10,12 +10,11 @@ from markupsafe import Markup
 
 from bot.render.markdown import links
 from bot.render.run.criteria import Criterion, list_criteria
-from bot.render.run.evidence import LOG
+from bot.render.run.evidence import LOG, newest
 from bot.runspec import builder
 from bot.runspec.store_mark import mark_store
 from bot.state import patches
 from bot.state.patches import KeptPatch
-from bot.web.card.panel import newest_results
 from bot.web.site import markdown
 from bot.web.site.diff import parse_patch
 from bot.web.site.layout import Site
@@ -98,7 +97,7 @@ def work_of(site: Site, visit: SignIn, snapshot: Snapshot, policy: Policy) -> Wo
     conditions = list(list_merge_conditions(policy, snapshot, pull)) if pull else []
     if pull is not None and ci_row is not None and ci_row.head == pull.head:
         conditions[1:1] = [_ci(pull, ci_row.settled, ci_row.pending, [plain(it.name, 60) for it in red])]
-    results = [_check(it) for it in newest_results(done)[-MAX_CHECKS:]]
+    results = [_check(it) for it in newest(done)[-MAX_CHECKS:]]
     made = _report(report)
     view = WorkView(
         run_id=run.run_id,

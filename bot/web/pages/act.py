@@ -93,15 +93,7 @@ def _act(site: Site, visit: SignIn, sent: ActForm) -> Response:
     if on_github.is_act(sent.name):
         return _act_on_github(site, visit, about[1], sent)
     try:
-        # Forms die with their sign-in.
-        command = SentCommand(
-            door=parser.PAGE,
-            name=sent.name,
-            text=sent.text,
-            number=sent.number,
-            key=sent.token,
-            kept_until=visit.until,
-        )
+        command = SentCommand.of_form(sent, visit)
         seq, first = record.record_command(*about, visit, command)
     except ReusedKeyError:  # with other words now
         seq, first = 0, False

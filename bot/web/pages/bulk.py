@@ -188,14 +188,7 @@ def _give(site: Site, visit: SignIn, sent: ActForm, now_roles: dict[str, str]) -
             return CommandOutcome("This card no longer exists.", refused=True)
     except BusyError:
         return CommandOutcome(BUSY, refused=True)
-    command = SentCommand(
-        door=parser.PAGE,
-        name=sent.name,
-        text=sent.text,
-        number=sent.number,
-        key=sent.token,
-        kept_until=visit.until,
-    )
+    command = SentCommand.of_form(sent, visit)
     try:
         repository = about[1].repository or ""
         if repository not in now_roles:

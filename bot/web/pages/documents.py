@@ -26,7 +26,7 @@ def mount(site: Site) -> None:
     @site.get("/cards/<owner>/<repository>/<int(max=999999999):number>.md")
     def card_document(visit: SignIn, owner: str, repository: str, number: int) -> Response:
         given = {"owner": owner, "repository": repository, "number": number}
-        return _document(site, visit, get_job, name=f"{repository}-{number}", **given)
+        return _document(site, visit, get_job, name=f"card-{number}", **given)
 
     @site.get("/boards/<owner>/<int(max=999999999):number>.md")
     def board_document(visit: SignIn, owner: str, number: int) -> Response:

@@ -48,8 +48,9 @@ def render(text: str, limit: int = MAX_CHARS) -> Markup:
         if len(clean) <= len(shown) * GROWTH + SPARE:
             for box in "☐☑":  # after the allow-list: a class of the page's own
                 clean = clean.replace(f"<li>{box}", f'<li class="task">{box}')
-            return Markup(clean)  # noqa: S704 -- it went through nh3
-    return Markup('<p class="text">{}</p>').format(shown)
+            # An element that no list item, cell or term within can close: a stranger's stays in its text.
+            return Markup(f'<article class="md">{clean}</article>')  # noqa: S704 -- it went through nh3
+    return Markup('<article class="md"><p class="text">{}</p></article>').format(shown)
 
 
 def _keep_outside(_tag: str, attribute: str, value: str) -> str | None:

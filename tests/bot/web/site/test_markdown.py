@@ -7,6 +7,24 @@ import pytest
 from bot.web.site.markdown import GROWTH, MAX_CHARS, SPARE, TAGS, render
 
 
+def inside(text: str) -> str:
+    """Return the text's HTML without the element around it, which is the only one of its kind."""
+    html = render(text)
+    assert (html.count("<article"), html.count("</article>")) == (1, 1)
+    return html.removeprefix('<article class="md">').removesuffix("</article>")
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["said\n\n<li>12:01 alice approved", "</article></div><li>x", "<dd>x<td>y<option>z", "&lt;li>" * 999],
+)
+def test_no_element_of_a_stranger_leaves_its_text(text: str) -> None:
+    html = render(text)
+    assert html.startswith('<article class="md">')
+    assert html.endswith("</article>")
+    assert "article" not in inside(text).replace("&lt;/article", "")
+
+
 def test_what_people_write_looks_like_on_github() -> None:
     html = render(
         "# Ready when\n\n- [x] free\n- [ ] **not** below\n\n`code`\n\n| a |\n|---|\n| 1 |\n\nline\nbreak"
@@ -45,7 +63,7 @@ def test_a_picture_is_a_link_and_only_links_to_elsewhere_lead_anywhere() -> None
     ],
 )
 def test_no_markup_of_a_stranger_acts_loads_or_looks_like_the_page(text: str) -> None:
-    for tag, attributes in re.findall(r"<(\w+)([^>]*)>", html := render(text)):
+    for tag, attributes in re.findall(r"<(\w+)([^>]*)>", html := inside(text)):
         assert tag in TAGS, html
         assert re.fullmatch(
             r'( (href="https?://[^"]*"|rel="[a-z ]+"|class="task"|start="\d+"))*', attributes

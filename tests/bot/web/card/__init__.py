@@ -1,1 +1,0 @@
-"""A card as its page shows it."""
