@@ -6,11 +6,13 @@ from dataclasses import dataclass
 from urllib.parse import urlencode
 
 from flask import Response, make_response, render_template, request
+from pydantic import ValidationError
 
 from bot.render.run.reasons import explain_run
 from bot.state import run_filters
-from bot.state.card_filters import FilterError
-from bot.web.api.csv_text import csv_text
+from bot.state.card_filters import MAX_CHARS, FilterError
+from bot.web.api.operation import ApiRequest
+from bot.web.api.operations import list_runs
 from bot.web.site import parameters
 from bot.web.site.layout import Site
 from bot.web.site.times import stamp
@@ -18,29 +20,24 @@ from bot.web.site.visibility import path_of
 from ledger.ids import CardId, RunId
 from ledger.log import event_store
 from ledger.queries import run_list
-from ledger.queries.run_list import ListedRun, RunChoices, RunFilter
+from ledger.queries.run_list import ListedRun, RunChoices
 from ledger.queue.sign_ins import SignIn
 from ledger.states import RunStatus
 from rules.text import brief, plain, sentence, state_word, usd
 
-PAGE, MAX_ROWS = 50, 5000  # runs of a page, and of a CSV
+PAGE, MAX_ROWS = 50, 5 * list_runs.MAX_LISTED  # runs of a page, and of a CSV
 MAX_OFFERED = 100  # names that a field suggests; others can be typed
 MAX_TITLE, MAX_WHY = 120, 160
 DAYS = (1, 7, 30, 90)
 RUN = re.compile(r"r[1-9][0-9]{0,17}")
-COLUMNS = (
-    *("run", "status", "repository", "number", "title", "column", "agent", "by", "queued_at", "ended_at"),
-    *("active_s", "usd", "files_changed", "lines_changed", "reason", "why"),
-)
 
 
 @dataclass(frozen=True, slots=True)
 class RunFilterForm:
-    """The filter as the address has it; `wanted` is None where it has a `problem`."""
+    """The filter as the address has it; nothing is listed where it has a `problem`."""
 
     chosen: Mapping[str, str]
     known: RunChoices
-    wanted: RunFilter | None
     problem: str = ""
 
     @property
@@ -92,13 +89,32 @@ def mount(site: Site) -> None:
 
     @site.get("/runs.csv")
     def runs_csv(visit: SignIn) -> Response:
-        form, listed, _ = _read(site, visit, MAX_ROWS)
-        if form.problem:
-            raise FilterError("status", form.problem)
-        answer = make_response(csv_text(map(_facts, listed), COLUMNS))
+        """Return the list as the API's operation writes it."""
+        parameters.check_names(*run_filters.FIELDS)
+        call, chosen = ApiRequest(site, visit), _chosen()
+        try:
+            fields = {**chosen, "days": chosen["days"] or 0, "limit": list_runs.MAX_LISTED}
+            given = list_runs.RunQuery.model_validate(fields)
+        except ValidationError as error:
+            raise FilterError("days", "days must be a number: correct it, or leave it out") from error
+        answer = make_response(list_runs.as_csv(call, _all_of(call, given)))
         answer.content_type = "text/csv; charset=utf-8"
         answer.headers["Content-Disposition"] = 'attachment; filename="cardinal-runs.csv"'
         return answer
+
+
+def _all_of(call: ApiRequest, given: list_runs.RunQuery) -> list_runs.RunList:
+    """Return the pages of the list as one, of at most MAX_ROWS."""
+    page = list_runs.run(call, given)
+    listed = list(page.runs)
+    while page.next and len(listed) < MAX_ROWS:
+        page = list_runs.run(call, given.model_copy(update={"after": page.next}))
+        listed += page.runs
+    return page.model_copy(update={"runs": listed})
+
+
+def _chosen() -> dict[str, str]:
+    return {name: request.args.get(name, "").strip()[:MAX_CHARS] for name in run_filters.FIELDS}
 
 
 def _read(site: Site, visit: SignIn, limit: int) -> tuple[RunFilterForm, tuple[ListedRun, ...], str]:
@@ -108,15 +124,15 @@ def _read(site: Site, visit: SignIn, limit: int) -> tuple[RunFilterForm, tuple[L
     if after and not RUN.fullmatch(after):
         raise FilterError("after", "“after” must be a run, as r12: correct it, or leave it out")
     scopes = [board.scope for board in site.boards_of(visit)]
-    chosen = {name: request.args.get(name, "").strip()[:200] for name in run_filters.FIELDS}
+    chosen = _chosen()
     with event_store.reading(site.engine) as db:
         known = run_list.run_choices(db, scopes)
         try:
             wanted = run_filters.read(chosen, known, site.clock())
         except FilterError as error:
-            return RunFilterForm(chosen, known, None, sentence(str(error))), (), after
+            return RunFilterForm(chosen, known, sentence(str(error))), (), after
         listed = run_list.newest(db, scopes, wanted, after=RunId(after) if after else None, limit=limit)
-    return RunFilterForm(chosen, known, wanted), listed, after
+    return RunFilterForm(chosen, known), listed, after
 
 
 def _row(site: Site, it: ListedRun) -> dict[str, object]:
@@ -134,26 +150,4 @@ def _row(site: Site, it: ListedRun) -> dict[str, object]:
         "cost": usd(run.usd) if run.usd else "",
         "took": brief((run.ended_at or site.clock()) - run.claimed_at) if run.claimed_at else "",
         "queued": stamp(run.queued_at),
-    }
-
-
-def _facts(it: ListedRun) -> dict[str, object]:
-    run = it.run
-    return {
-        "run": run.run_id,
-        "status": run.status.value,
-        "repository": it.repository or "",
-        "number": it.number or "",
-        "title": plain(it.title),
-        "column": plain(run.column),
-        "agent": run.agent,
-        "by": run.by,
-        "queued_at": run.queued_at.isoformat(),
-        "ended_at": run.ended_at.isoformat() if run.ended_at else "",
-        "active_s": round(run.active_s, 1),
-        "usd": round(run.usd, 6),
-        "files_changed": run.files_changed,
-        "lines_changed": run.lines_changed,
-        "reason": run.reason,
-        "why": plain(explain_run(run, it.because)),
     }

@@ -5,6 +5,7 @@ import io
 
 import pytest
 
+from bot.web.api.operations import list_runs
 from bot.web.pages import run_list
 from ledger.events.run import RunEnded
 from ledger.ids import RunId
@@ -34,15 +35,18 @@ def test_runs_are_filtered_by_the_address_and_each_row_says_why(pages: Pages) ->
     assert alice.get("/runs?after=x").status_code == 400
 
 
-def test_the_csv_has_the_same_runs_and_no_formula(pages: Pages) -> None:
+def test_the_csv_has_the_same_runs_and_no_formula(pages: Pages, monkeypatch: pytest.MonkeyPatch) -> None:
     failed, alice = fail(pages), pages.browser("alice")
     pages.run()
     answer = alice.get("/runs.csv?status=failed")
     assert answer.content_type == "text/csv; charset=utf-8"
     (row,) = csv.DictReader(io.StringIO(answer.text))
-    assert (row["run"], row["status"], row["reason"]) == (failed, "failed", "validation")
+    assert (row["run"], row["status"], row["reason"].partition(":")[0]) == (failed, "failed", "validation")
     assert row["why"] == "the checks did not pass: =1+1 of 3 tests"
     assert alice.get("/runs.csv?status=broken").status_code == 400
+    assert alice.get("/runs.csv?days=soon").status_code == 400
+    monkeypatch.setattr(list_runs, "MAX_LISTED", 1)
+    assert alice.get("/runs.csv").text.count("\r\n") == 3  # page after page of the operation, and the head
 
 
 def test_older_runs_follow_on_the_next_page(pages: Pages, monkeypatch: pytest.MonkeyPatch) -> None:
