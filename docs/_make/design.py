@@ -64,12 +64,17 @@ def states() -> str:
     """Return which colour says which states."""
     rules = re.sub(r"\} \.", "}\n.", SHEET.read_text())
     found = [(name, re.findall(r"\.([a-z-]+)", listed)) for listed, name in _STATES.findall(rules)]
-    icons = dict(re.findall(r'"([a-z ]+)": "([a-z-]+)"', TEMPLATE.read_text()))
+    icons = icons_of_states()
     rows = (
         f"| `--{name}` | {', '.join(_state(it.replace('-', ' '), icons) for it in its)} |"
         for name, its in found
     )
     return "\n".join(("| colour | states, each with its icon |", "| --- | --- |", *rows))
+
+
+def icons_of_states() -> Mapping[str, str]:
+    """Return the icon of each state by its word."""
+    return dict(re.findall(r'"([a-z ]+)": "([a-z-]+)"', TEMPLATE.read_text()))
 
 
 def _state(word: str, icons: Mapping[str, str]) -> str:

@@ -9,7 +9,7 @@ from flask.typing import ResponseReturnValue
 
 from forge.pages.site import pages, people, person, reaches
 from forge.rest.context import store
-from forge.store.models import Comment, Issue, Role, User
+from forge.store.models import Comment, Role, User
 
 LOOKED_COOKIE = "forge_looked"  # seconds of the epoch at the last look
 MAX_SHOWN = 50
@@ -19,19 +19,14 @@ def news_for(user: User) -> list[Comment]:
     """Return others' comments for the person, newest first."""
     mentioned = re.compile(rf"@{re.escape(user.login)}\b(?!-)", re.IGNORECASE)
 
-    def concerns(issue: Issue, comment: Comment) -> bool:
-        members = (issue.author, *issue.assignees, *(it.author for it in issue.comments))
-        return any(it is user for it in members) or bool(mentioned.search(comment.body))
-
-    visible = (repo for repo in store().repos.all() if reaches(repo, Role.READ))
-    issues = (issue for repo in visible for issue in repo.issues.values())
-    comments = (
-        comment
-        for issue in issues
-        for comment in issue.comments
-        if comment.author is not user and concerns(issue, comment)
-    )
-    return sorted(comments, key=lambda comment: comment.created_at, reverse=True)
+    found: list[Comment] = []
+    for repo in (it for it in store().repos.all() if reaches(it, Role.READ)):
+        for issue in repo.issues.values():
+            members = (issue.author, *issue.assignees, *(it.author for it in issue.comments))
+            takes_part = any(it is user for it in members)
+            others = (it for it in issue.comments if it.author is not user)
+            found += (it for it in others if takes_part or mentioned.search(it.body))
+    return sorted(found, key=lambda comment: comment.created_at, reverse=True)
 
 
 def _looked_at() -> datetime:

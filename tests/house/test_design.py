@@ -5,6 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from bot.web.assets import files
+from bot.web.live import run_parts
+from bot.web.site import layout
 from docs._make import design
 
 ROOT = Path(__file__).parents[2]
@@ -62,3 +65,14 @@ def test_text_can_be_read_on_every_ground_by_day_and_by_night(text: str) -> None
 @pytest.mark.parametrize("fill", ["good", "bad", "busy", "merged"])
 def test_white_letters_can_be_read_on_what_is_filled(fill: str) -> None:
     assert design.contrast(design.tokens()[f"{fill}-fill"], "#ffffff") >= 4.5
+
+
+def test_every_icon_that_pages_show_is_in_the_sprite_and_none_there_is_idle() -> None:
+    files_of_pages = [it for it in ROOT.glob("bot/web/**/*.*") if it.suffix in (".html", ".py", ".js")]
+    texts = {it: it.read_text() for it in files_of_pages if it.name != "files.py"}
+    named = set(re.findall(r'icon\("([a-z0-9-]+)"', "".join(texts.values())))
+    named |= {*design.icons_of_states().values(), *run_parts.ICONS.values(), *run_parts.STEP_ICONS.values()}
+    named |= {icon for _, icon, _ in (*layout.NAV, *layout.OPERATORS_NAV)}
+    icons = set(files.ICONS.split())
+    assert named - icons == set()
+    assert {it for it in icons if not any(f'"{it}"' in text for text in texts.values())} == set()

@@ -15,13 +15,11 @@ TYPES = {".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
 PATH = "/assets/"
 # Each named after what it is at lucide.dev, whose package has it (ISC licence).
 ICONS = """
-inbox kanban play chart-column bell key-round heart-pulse server log-out search circle-question-mark
-circle-x circle-check circle-dashed circle-dot circle-alert eye git-pull-request git-pull-request-arrow
-git-merge git-branch git-commit-horizontal git-fork octagon-alert pencil check x clock hourglass user
-users bot file-diff file-text paperclip terminal message-square message-circle-question-mark reply
-list-checks chevron-right ellipsis plus external-link tag shield-check triangle-alert arrow-right
-rotate-cw pause circle-stop download copy settings history flag coins wrench command keyboard link
-lightbulb folder menu undo-2 sliders-horizontal book-open activity
+inbox kanban play bell key-round heart-pulse server search circle-x circle-check circle-dashed circle-dot
+eye git-pull-request git-pull-request-arrow git-merge git-branch git-commit-horizontal octagon-alert
+pencil check x user bot file-diff file-text paperclip terminal message-square message-circle-question-mark
+reply list-checks plus external-link tag shield-check arrow-right pause circle-stop download settings flag
+coins wrench command link undo-2 activity
 """
 _OPENING = re.compile(r"<svg[^>]*>")
 

@@ -51,11 +51,13 @@
     const part = event.target, row = part.closest("li[data-decide]"), place = part.querySelector(":scope > .decide");
     if (!part.open || row !== part.parentElement || !place || part.dataset.filled || place.querySelector("form, ol, .text")) return;
     part.dataset.filled = "asked";
+    place.innerHTML = '<p class="skeleton">Loading the decision</p>';
     try {
       place.innerHTML = await decisionOf(row);
       if (!place.children.length) place.append("There is nothing to decide here any more.");
     } catch (error) {
       delete part.dataset.filled;
+      place.replaceChildren();
       part.open = false;
       state.textContent = `the decision could not be loaded (${error.message}): open it again`;
     }
