@@ -6,26 +6,23 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from cachetools import LRUCache
-from markupsafe import Markup
 
 from bot.render.markdown import links
-from bot.render.run.criteria import Criterion, list_criteria
 from bot.render.run.evidence import LOG, newest
 from bot.runspec import builder
 from bot.runspec.store_mark import mark_store
 from bot.state import patches
 from bot.state.patches import KeptPatch
-from bot.web.site import markdown
 from bot.web.site.diff import parse_patch
 from bot.web.site.layout import Site
 from bot.web.site.lists import fit_rows
+from bot.web.site.report import ReportView, report_view
 from ledger.events.witness import witness_text
 from ledger.log import event_store
 from ledger.queue.sign_ins import SignIn
 from ledger.rows.runs import RunRow
 from ledger.views import checks, ci, reports, runs
 from ledger.views.checks import CheckRow
-from ledger.views.reports import ReportRow
 from rules.policy.model import Policy
 from rules.runs.gate import MergeCondition, list_merge_conditions
 from rules.snapshot import CardPull, Snapshot
@@ -35,7 +32,7 @@ from runner.artifacts.store import store_of
 
 log = logging.getLogger(__name__)
 MAX_PATCH_BYTES = 300_000  # of a patch that are read for its sizes
-MAX_FILES, MAX_ITEMS, MAX_ITEM, MAX_DONE = 40, 20, 600, 4_000
+MAX_FILES = 40
 MAX_CHECKS, MAX_LINE = 20, 300
 _SIZES = LRUCache[str, tuple["FileSize", ...]](500)  # by a patch's digest: what has it never changes
 
@@ -63,12 +60,8 @@ class WorkView:
     """Each part is empty where there is none. `totals` sums the files up; `cut`: there are more of them."""
 
     run_id: str
+    report: ReportView | None
     facts: str
-    done: Markup
-    changed: Sequence[Markup]
-    check: Sequence[Markup]
-    open_questions: Sequence[Markup]
-    criteria: Sequence[Criterion]
     files: Sequence[FileSize]
     totals: str
     cut: bool
@@ -85,7 +78,6 @@ def work_of(site: Site, visit: SignIn, snapshot: Snapshot, policy: Policy) -> Wo
         run = snapshot.live_run or next((it for it in listed if it.run_id in known), snapshot.run)
         if run is None:
             return None
-        report = known.get(run.run_id)
         done = checks.of_run(db, run.run_id)
         gate = checks.newest_gate(db, run.run_id)
         patch = patches.newest(db, run)
@@ -98,15 +90,10 @@ def work_of(site: Site, visit: SignIn, snapshot: Snapshot, policy: Policy) -> Wo
     if pull is not None and ci_row is not None and ci_row.head == pull.head:
         conditions[1:1] = [_ci(pull, ci_row.settled, ci_row.pending, [plain(it.name, 60) for it in red])]
     results = [_check(it) for it in newest(done)[-MAX_CHECKS:]]
-    made = _report(report)
     view = WorkView(
         run_id=run.run_id,
-        facts=" · ".join(filter(None, (plain(run.agent), usd(run.usd) if run.usd else ""))),
-        done=made[0],
-        changed=made[1],
-        check=made[2],
-        open_questions=made[3],
-        criteria=list_criteria(snapshot.brief, (report,) if report else (), done),
+        report=report_view(known.get(run.run_id), snapshot.brief, done),
+        facts=" · ".join(filter(None, (run.run_id, plain(run.agent), usd(run.usd) if run.usd else ""))),
         files=fit_rows(files[:MAX_FILES]),
         totals=_totals(run, files),
         cut=len(files) > MAX_FILES or len(files) < run.files_changed,
@@ -114,18 +101,8 @@ def work_of(site: Site, visit: SignIn, snapshot: Snapshot, policy: Policy) -> Wo
         evidence="" if gate is None else f"{'passed' if passed else 'failed'} on {plain(gate.head[:7])}",
         conditions=conditions,
     )
-    empty = not (view.done or view.files or view.totals or view.checks or view.conditions)
+    empty = not (view.report or view.files or view.totals or view.checks or view.conditions)
     return None if empty else view
-
-
-def _report(report: ReportRow | None) -> tuple[Markup, list[Markup], list[Markup], list[Markup]]:
-    if report is None:
-        return Markup(), [], [], []
-    lists = (report.changed, report.check, report.open_questions)
-    changed, check, still_open = (
-        fit_rows(markdown.render(item, MAX_ITEM) for item in items[:MAX_ITEMS]) for items in lists
-    )
-    return markdown.render(report.done, MAX_DONE), changed, check, still_open
 
 
 def _totals(run: RunRow, files: Sequence[FileSize]) -> str:

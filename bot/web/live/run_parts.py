@@ -11,7 +11,6 @@ from flask import Blueprint
 from markupsafe import Markup, escape
 
 from bot.render.markdown import links
-from bot.render.run.criteria import list_criteria
 from bot.render.run.evidence import LOG, newest
 from bot.render.run.folded_steps import kind_of_step, subjects_of
 from bot.render.run.reasons import REASONS
@@ -172,27 +171,6 @@ def explain_failure(rows: RunRows) -> dict[str, object] | None:
         "detail": inline_code(plain(run.detail, MAX_LINE)),
         "tests": [plain(name, 200) for name in tests],
         "kept": count(run.kept, "commit") if run.kept else "",
-    }
-
-
-def report_of(rows: RunRows, card_brief: str) -> dict[str, object] | None:
-    """Return the agent's report, cut to a page; None before there is one."""
-    report = rows.report
-    if report is None:
-        return None
-    lists = (
-        ("Changed", report.changed),
-        ("To check", report.check),
-        ("Open questions", report.open_questions),
-    )
-    return {
-        "done": inline_code(terminal_html(report.done[:MAX_TEXT])),
-        "lists": [
-            (title, fit_rows([inline_code(plain(it, MAX_LINE)) for it in items[:MAX_ROWS]]))
-            for title, items in lists
-            if items
-        ],
-        "criteria": list_criteria(card_brief, (report,), rows.checks),
     }
 
 

@@ -19,6 +19,7 @@ from bot.web.live.terminal import terminal_html
 from bot.web.site import parameters
 from bot.web.site.layout import Site
 from bot.web.site.lists import fit_rows, newest_fitting
+from bot.web.site.report import report_view
 from bot.web.site.times import short_when, stamp
 from bot.web.site.visibility import path_of, run_visible
 from ledger.events.run import ToolUsed
@@ -207,7 +208,7 @@ class RunPage:
             ),
             "checks": run_parts.list_checks(rows),
             "evidence": run_parts.evidence_of(rows.gate),
-            "report": run_parts.report_of(rows, card.brief),
+            "report": report_view(rows.report, card.brief, rows.checks),
             "pull": pull,
             "pull_number": card.pull_number,
             "ready": run.ending is Ending.SUCCEEDED and bool(pull),

@@ -300,7 +300,11 @@ def test_a_finished_run_begins_with_its_whole_report_and_leads_to_its_pull_reque
     run_id, bob = pages.run(), pages.browser("bob")
     pages.cardinal.begin(run_id)
     card = pages.cardinal.run(run_id).card_id
-    lists = (("`add.py`: adds",), ("Are <b>floats</b> needed?",), ("And Nones?",))
+    lists = (
+        ("`add.py`: adds",),
+        ("Are <i onclick=x()>floats</i> needed?<script>",),
+        ("And Nones?",),
+    )
     happens(
         pages,
         FinalReported(run_id, "It adds `two` numbers.", *lists),
@@ -310,8 +314,14 @@ def test_a_finished_run_begins_with_its_whole_report_and_leads_to_its_pull_reque
     page = bob.get(f"/runs/{run_id}").text
     report = page.split('<div id="report">')[1].split("</section>")[0]
     assert re.findall(r"<h[23]>(.*?)</h[23]>", report) == ["Report", "Changed", "To check", "Open questions"]
-    for text in ("<code>two</code>", "<code>add.py</code>: adds", "&lt;b&gt;floats&lt;/b&gt;", "And Nones?"):
+    for text in (
+        "<code>two</code>",
+        "<code>add.py</code>: adds",
+        "Are <i>floats</i> needed?&lt;script",
+        "And Nones?",
+    ):
         assert text in report
+    assert not re.search("<script|onclick", report)
     assert page.index('<div id="report">') < page.index('id="work"') < page.index('id="lines"')
     pull = f"{pages.cardinal.forge.url}/acme/shop/pull/77"
     assert re.search(rf'<a class="button primary" href="{pull}">.*?Review PR #77</a>', page)
