@@ -18,7 +18,8 @@ from ledger.events.conversation import PersonSaid
 from ledger.ids import CardId, DeliveryId, RunId
 from ledger.lifecycle.open import open_ledger
 from ledger.log import event_store
-from ledger.queries import run_queue, timeline
+from ledger.queries import lanes, run_queue, timeline
+from ledger.queries.card_filter import CardScope
 from ledger.queue import inbox, leases, outbox
 from ledger.views import cards, messages, plans, questions, remotes, reports, runs, spend, threads
 from tests.ledger.claims import claim_next
@@ -84,6 +85,7 @@ QUESTIONS: dict[str, Callable[[Engine], object]] = {
     "an issue's cards": read(lambda db: cards.of_issue(db, "acme/app", 7)),
     "a pull request's cards": read(lambda db: cards.of_pull(db, "acme/app", 7)),
     "a comment's card": read(lambda db: remotes.cards_of(db, "7")),
+    "what needs a person": read(lambda db: lanes.waiting_by_state(db, [CardScope(BOARD)])),
     "a card's runs": read(lambda db: runs.of_card(db, MID)),
     "the conversation": read(lambda db: messages.newest(db, MID, 30)),
     "a run's questions": read(lambda db: questions.of_run(db, RunId("r7"))),
