@@ -1,9 +1,10 @@
 """Runs for people who may see some repositories: those that were asked for, newest first."""
 
-from collections.abc import Iterator, Mapping, Sequence
+import json
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, Select, and_, false, func, or_, select
 
@@ -67,6 +68,15 @@ class ListedRun:
     because: str
 
 
+class RunProgress(NamedTuple):
+    """Of one run: its agent, steps done and in all, and its budget in dollars; 0 where it has none."""
+
+    agent: str
+    done: int
+    steps: int
+    budget_usd: float
+
+
 _RUN_FIELDS = len(fields(RunRow))
 
 
@@ -102,6 +112,18 @@ def run_choices(db: Connection, scopes: Sequence[CardScope]) -> RunChoices:
         {it for it in column if it} for column in (zip(*found, strict=True) if found else [()] * len(named))
     )
     return RunChoices(*map(sort_names, (works | issues, people, agents, reasons)))
+
+
+def progress_of(db: Connection, run_ids: Collection[RunId]) -> Mapping[RunId, RunProgress]:
+    """Return the progress of each of the runs."""
+    columns = runs.c.run_id, runs.c.agent, runs.c.plan_done, runs.c.plan_steps, runs.c.settings
+    found = db.execute(select(*columns).where(runs.c.run_id.in_(tuple(run_ids))))
+    return {
+        run_id: RunProgress(
+            agent, done, len(steps), float(json.loads(settings or "{}").get("budget_usd") or 0)
+        )
+        for run_id, agent, done, steps, settings in found
+    }
 
 
 def _narrow(query: Select[Any], scopes: Sequence[CardScope], run_filter: RunFilter) -> Select[Any]:

@@ -13,6 +13,7 @@ from bot.runspec import builder
 from bot.runspec.store_mark import mark_store
 from bot.state import patches
 from bot.state.patches import KeptPatch
+from bot.web.live.run_parts import describe_change
 from bot.web.site.diff import parse_patch
 from bot.web.site.layout import Site
 from bot.web.site.lists import fit_rows
@@ -109,8 +110,7 @@ def _totals(run: RunRow, files: Sequence[FileSize]) -> str:
     if files and len(files) >= run.files_changed:
         added, removed = sum(it.added for it in files), sum(it.removed for it in files)
         return f"{count(len(files), 'file')}, +{added:,} −{removed:,}"
-    sizes = ((run.files_changed, "file"), (run.lines_changed, "line"))
-    return ", ".join(count(size, word) for size, word in sizes if size)
+    return describe_change(run)
 
 
 def _sizes(site: Site, visit: SignIn, run: RunRow, patch: KeptPatch | None) -> Sequence[FileSize]:

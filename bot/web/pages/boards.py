@@ -21,9 +21,9 @@ from bot.web.site.lists import CardView, card_view
 from bot.web.site.visibility import VisibleBoard, may_see
 from ledger.ids import CardId, RunId
 from ledger.log import event_store
-from ledger.queries import lanes, run_progress
+from ledger.queries import lanes, run_list
 from ledger.queries.lanes import ListedCard
-from ledger.queries.run_progress import RunProgress
+from ledger.queries.run_list import RunProgress
 from ledger.queue.sign_ins import SignIn
 from ledger.states import ATTENTION, CardState
 from ledger.views import boards, cards
@@ -188,7 +188,7 @@ def _values(
 ) -> dict[str, object]:
     """Return the values of the part that a stream replaces: all but the forms."""
     columns = _columns(db, board)
-    progress = run_progress.of_runs(db, [it.run_id for part in shown for it in part.cards if it.run_id])
+    progress = run_list.progress_of(db, [it.run_id for part in shown for it in part.cards if it.run_id])
     queue = holds.queue_order(db, board.board_id, now) if whole else []
     places = {run: place for line in queue for place, _, _, run, *_ in line.runs if place.isdigit()}
     made = {
