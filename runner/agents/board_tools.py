@@ -2,13 +2,13 @@
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
-from runner.text.plain import cut_bytes, one_line
+from runner.text.plain import cut_bytes, one_line, without_terminal_codes
 
 _TEXT_BYTES = 8_000
 _LINE_BYTES = 500
@@ -22,17 +22,16 @@ _REPOSITORY = r"^([A-Za-z0-9][A-Za-z0-9_-]{0,38}/[A-Za-z0-9._-]{1,100})?$"
 _TARGET = r"^(#?[1-9][0-9]{0,8}|[A-Za-z0-9][A-Za-z0-9_-]{0,38}/[A-Za-z0-9._-]{1,100}#[1-9][0-9]{0,8})$"
 
 
-def _cut_to(cap_bytes: int) -> BeforeValidator:
-    return BeforeValidator(lambda value: cut_bytes(value, cap_bytes) if isinstance(value, str) else value)
+def _kept_as(keep: Callable[[str, int], str], cap_bytes: int) -> BeforeValidator:
+    """Keep a text as `keep` does; what an agent quotes of a terminal goes without its colours."""
+    return BeforeValidator(
+        lambda value: keep(without_terminal_codes(value), cap_bytes) if isinstance(value, str) else value
+    )
 
 
-def _line_of(cap_bytes: int) -> BeforeValidator:
-    return BeforeValidator(lambda value: one_line(value, cap_bytes) if isinstance(value, str) else value)
-
-
-Text = Annotated[str, _cut_to(_TEXT_BYTES)]
-Words = Annotated[str, _line_of(_LINE_BYTES)]
-Title = Annotated[str, _line_of(_TITLE_BYTES)]
+Text = Annotated[str, _kept_as(cut_bytes, _TEXT_BYTES)]
+Words = Annotated[str, _kept_as(one_line, _LINE_BYTES)]
+Title = Annotated[str, _kept_as(one_line, _TITLE_BYTES)]
 Lines = Annotated[tuple[Words, ...], Field(max_length=_ITEMS)]
 Target = Annotated[
     str, BeforeValidator(lambda value: str(value) if type(value) is int else value), Field(pattern=_TARGET)
@@ -170,7 +169,7 @@ class AttachInput(Tool):
 
     name: Annotated[
         str,
-        _line_of(_NAME_BYTES),
+        _kept_as(one_line, _NAME_BYTES),
         Field(min_length=1, description="A file name, such as timings.csv; no folder."),
     ]
     content: Annotated[

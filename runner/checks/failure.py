@@ -9,12 +9,10 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from runner.text.plain import cut_bytes, one_line, tail
+from runner.text.plain import cut_bytes, one_line, tail, without_terminal_codes
 
 _LINE_CHARACTERS = 500
 _SIGNATURE_LINES = 80  # of an output in which nothing is recognised: its end
-# Terminal sequences: colours and cursor moves, titles and links, single letters.
-_TERMINAL = re.compile(r"\x1b(?:\[[0-9;?:]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\^_=>c78])")
 _NOISE: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"\d{4}-\d\d-\d\d[T _]\d\d[:.]\d\d[:.]\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?"), "<time>"),
     (re.compile(r"\b\d{1,2}:\d\d:\d\d(?:[.,]\d+)?\b"), "<time>"),
@@ -220,7 +218,7 @@ def _shorten(block: Sequence[str]) -> str:
 def output_line(line: str) -> str:
     """Return a line of output without colours and cursor moves, truncated."""
     shown = line.rsplit("\r", 1)[-1] if "\r" in line.rstrip("\r") else line  # a bar that was drawn over
-    return _TERMINAL.sub("", shown[: 4 * _LINE_CHARACTERS])[:_LINE_CHARACTERS].rstrip()
+    return without_terminal_codes(shown[: 4 * _LINE_CHARACTERS])[:_LINE_CHARACTERS].rstrip()
 
 
 def normal(line: str) -> str:

@@ -43,6 +43,12 @@ _SIGNS = (
     "-----begin ",
     "://",
 )
+# ECMA-48: control sequences, of which `m` sets colours (8.3.117); strings up to ST or BEL; the rest.
+# Here a string ends with its line at latest: an open one hides no other line.
+TERMINAL_CODE = re.compile(
+    r"\x1b(?:\[(?P<sgr>[0-9;]{0,60})m|\[[0-?]*[ -/]*[@-~]?"
+    r"|[\]PX^_][^\x07\x1b\n]*(?:\x07|\x1b\\)?|[ -/]*[0-~]?)"
+)
 _SECRET_NAMES = ("private_key", "private_key_id", "client_secret", "refresh_token")  # in a file of Google's
 _PEM_LINE = 12  # the last one may be short, and says nothing alone
 REDACTED = "[redacted]"
@@ -76,6 +82,11 @@ def tail(text: str, cap_bytes: int) -> str:
 def one_line(text: str, cap_bytes: int = 500) -> str:
     """Return `text` as one line without control characters, cut to `cap_bytes`."""
     return cut_bytes(" ".join("".join(c if c.isprintable() else " " for c in text).split()), cap_bytes)
+
+
+def without_terminal_codes(text: str) -> str:
+    """Return `text` without the colours, cursor moves, titles and links of a terminal."""
+    return TERMINAL_CODE.sub("", text) if "\x1b" in text else text
 
 
 def redact(text: str, secrets: Iterable[str] = ()) -> str:

@@ -1,17 +1,10 @@
 """Terminal output of a program as HTML: colours as classes, everything else as text."""
 
-import re
-
 from markupsafe import Markup, escape
 
+from runner.text.plain import TERMINAL_CODE
 from runner.text.untrusted import without_invisible
 
-# ECMA-48: control sequences, of which `m` sets colours (8.3.117); strings up to ST or BEL; the rest.
-# Here a string ends with its line at latest: an open one hides no other line.
-_CODE = re.compile(
-    r"\x1b(?:\[(?P<sgr>[0-9;]{0,60})m|\[[0-?]*[ -/]*[@-~]?"
-    r"|[\]PX^_][^\x07\x1b\n]*(?:\x07|\x1b\\)?|[ -/]*[0-~]?)"
-)
 _BOLD = "bold"
 
 
@@ -19,7 +12,7 @@ def terminal_html(text: str) -> Markup:
     """Return the text, escaped, in spans of the classes `bold` and `c0` to `c15`."""
     text = "\n".join(map(_last_written, text.split("\n")))
     pieces, place, colour, bold = list[Markup](), 0, "", False
-    for match in _CODE.finditer(text):
+    for match in TERMINAL_CODE.finditer(text):
         pieces.append(_span(text[place : match.start()], colour, bold))
         place = match.end()
         if match["sgr"] is not None:

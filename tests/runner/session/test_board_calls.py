@@ -268,6 +268,18 @@ def test_a_report_names_tests_for_the_criteria_of_the_brief_a_bounded_number_of_
         assert isinstance(check_call("c1", "finish", {"done": "x", "criteria": wrong}), BadCall)
 
 
+def test_what_an_agent_quotes_of_a_terminal_reaches_people_without_its_colours_and_hides_no_secret() -> None:
+    secret = "ghp_" + "a" * 36
+    quoted = {
+        "done": "\x1b[1;31m2 failed\x1b[0m,\nmended",
+        "check": [f"\x1b]0;x\x07{secret[:9]}\x1b[K{secret[9:]}"],
+    }
+    done = effect(call("finish", **quoted), history())
+    *_, final = report(ORDER, history(*done.events))
+    assert isinstance(final, FinalReported)
+    assert (final.done, final.check) == ("2 failed,\nmended", ("[redacted]",))
+
+
 def test_secrets_in_a_wanted_card_are_redacted() -> None:
     secret = "ghp_" + "a" * 36
     done = effect(call("create_card", **CARD | {"title": f"Use {secret}", "body": secret}), history())
