@@ -67,11 +67,11 @@ def _of_run(policy: Policy, snapshot: Snapshot, run: RunRow, stopped: str, quote
     if snapshot.question:
         who = _who(policy, snapshot, "answer")
         asks = f". It asks: {plain(snapshot.question.text, 160)}" if quotes else ""
-        return f"{run_id} waits for {who} to answer it, with a plain comment or /cardinal answer{asks}"
+        return f"{run_id} is waiting for {who} to answer it, with a plain comment or /cardinal answer{asks}"
     match run.state:
         case RunState.AWAITING_APPROVAL:
             who = _who(policy, snapshot, "approve")
-            return f"{run_id} waits for {who} to approve its plan, or to /cardinal redirect it"
+            return f"{run_id} is waiting for {who} to approve its plan, or to /cardinal redirect it"
         case RunState.PARKED:
             paused = (
                 f"{run_id} is paused{_by(run)}: /cardinal resume continues it"
@@ -81,7 +81,7 @@ def _of_run(policy: Policy, snapshot: Snapshot, run: RunRow, stopped: str, quote
             return stopped or paused
         case RunState.QUEUED:
             place = f", {in_queue(snapshot.place)}" if snapshot.place else ""
-            return stopped or f"{run_id} is queued{place}: {snapshot.because or 'it waits for its turn'}"
+            return stopped or f"{run_id} is queued{place}: {snapshot.because or 'it is waiting for its turn'}"
         case _:
             said = f": {plain(run.last_line, 160)}" if run.last_line else ""
             held = f"; then the card goes to {snapshot.held_back}" if snapshot.held_back else ""

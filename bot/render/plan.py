@@ -39,7 +39,7 @@ def _waits(story: Story, plan: PlanRow) -> bool:
 
 def _decision_line(story: Story, plan: PlanRow) -> str:
     if _waits(story, plan):
-        return "waits for your approval"
+        return "is waiting for your approval"
     if plan.state == "proposed":
         return "the run ended before anyone approved it"
     return f"{plan.state} by {line(plan.by, 60) or 'somebody'}"

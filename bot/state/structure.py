@@ -52,4 +52,6 @@ def unknown_to_policy(db: Connection, board_id: BoardId) -> tuple[str, ...]:
 def _waiting(db: Connection, board_id: BoardId, column: str) -> str:
     """Return the count of queued runs that wait for the column; the board's readers may not read each."""
     queued = len(runs.list_queued(db, board_id, column))
-    return f"; {count(queued, 'queued run')} {'waits' if queued == 1 else 'wait'} for it" if queued else ""
+    return (
+        f"; {count(queued, 'queued run')} {'is' if queued == 1 else 'are'} waiting for it" if queued else ""
+    )

@@ -57,7 +57,7 @@ class CardBusyError(CardinalError):
 
     def __init__(self, card_id: CardId) -> None:
         self.card_id = card_id
-        super().__init__(f"card {card_id} is being read: the delivery waits for it")
+        super().__init__(f"card {card_id} is being read: the delivery is waiting for it")
 
 
 def sync_card(services: Services, card_id: CardId) -> bool:

@@ -33,24 +33,24 @@ def why_waiting(policy: Policy, snapshot: Snapshot) -> tuple[CardState, str] | N
     if snapshot.circle:
         way = " → ".join(_label(policy, snapshot, issue) for issue in snapshot.circle)
         said = f"itself in a circle ({way}): remove one of these dependencies on its issue"
-        return CardState.NEEDS_INPUT, f"waits for {said}"
+        return CardState.NEEDS_INPUT, f"waiting for {said}"
     links = _list_abandoned(snapshot)
     if links:
         said = (
             "closed as not planned: remove that dependency on the issue to start anyway, or /cardinal cancel"
         )
-        return CardState.NEEDS_INPUT, f"waits for {_name_blockers(policy, snapshot, links)}, {said}"
+        return CardState.NEEDS_INPUT, f"waiting for {_name_blockers(policy, snapshot, links)}, {said}"
     still = [link for link in snapshot.blockers if link.holds]
     if still:
         return (
             CardState.QUEUED,
-            f"waits for {_name_blockers(policy, snapshot, still)}: it starts on its own then",
+            f"waiting for {_name_blockers(policy, snapshot, still)}: it starts on its own then",
         )
     if snapshot.parts:
         which = (
             f"{count(len(snapshot.parts), 'sub-issue')}, {_name_blockers(policy, snapshot, snapshot.parts)}"
         )
-        return CardState.QUEUED, f"waits for {which}: it starts by itself when they are done or closed"
+        return CardState.QUEUED, f"waiting for {which}: it starts by itself when they are done or closed"
     return None
 
 
@@ -98,8 +98,8 @@ def ask_about_blockers(policy: Policy, snapshot: Snapshot, run_id: RunId) -> Dec
     # The key stands in the comment, too.
     links = snapshot.circle or _list_abandoned(snapshot)
     about = "-".join(_label(policy, snapshot, link) for link in links)[:300]
-    say = Say(snapshot.card_id, f"depends:{run_id}:{about}", sentence(f"{run_id} {held[1]}"))
-    return Decision((say,), (f"{run_id} needs a decision about what it waits for",)) + about_part
+    say = Say(snapshot.card_id, f"depends:{run_id}:{about}", sentence(f"{run_id} is {held[1]}"))
+    return Decision((say,), (f"{run_id} needs a decision about what it is waiting for",)) + about_part
 
 
 def asks_about_part(question: QuestionRow | None) -> bool:

@@ -53,7 +53,7 @@ def came_back(policy: Policy, snapshot: Snapshot, run: RunRow) -> Decision:
     if run.stop_asked == "cancel":
         return Decision((), (f"{run.run_id} is already being cancelled",))
     if only_waits(run):
-        return Decision((), (f"{run.run_id} still waits for its turn",))
+        return Decision((), (f"{run.run_id} is still waiting for its turn",))
     if column and column.on_leave == "cancel":
         mover = _name_mover(snapshot)
         because = f"{mover} dragged the card out of its column and back, and the policy cancels then"
@@ -66,12 +66,12 @@ def came_back(policy: Policy, snapshot: Snapshot, run: RunRow) -> Decision:
 
 def _doing(snapshot: Snapshot, run: RunRow) -> str:
     if snapshot.question:
-        return f"{run.run_id} waits for an answer"
+        return f"{run.run_id} is waiting for an answer"
     if run.state is RunState.AWAITING_APPROVAL:
-        return f"{run.run_id} waits for its plan to be approved"
+        return f"{run.run_id} is waiting for its plan to be approved"
     if run.state in RUN_HELD:
         return f"{run.run_id} is working"
-    return f"{run.run_id} is paused" if run.state is RunState.PARKED else f"{run.run_id} waits to resume"
+    return f"{run.run_id} is paused" if run.state is RunState.PARKED else f"{run.run_id} is waiting to resume"
 
 
 def apply_on_leave(

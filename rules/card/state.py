@@ -153,7 +153,7 @@ def feedback_waits(snapshot: Snapshot) -> bool:
 def say_whose_turn(other: RunElsewhere) -> str:
     """Return why a queued run waits for one on the same issue."""
     return (
-        f"waits for the run on board {plain(other.board, 80)}: {other.run_id} works on the same issue."
+        f"waiting for the run on board {plain(other.board, 80)}: {other.run_id} works on the same issue."
         " It continues on its own when that ends"
     )
 
@@ -175,7 +175,7 @@ def _of_live_run(policy: Policy, snapshot: Snapshot, run: RunRow) -> DerivedStat
         return DerivedState(CardState.NEEDS_INPUT, f"{run_id} asks: {snapshot.question.text}")
     match run.state:
         case RunState.AWAITING_APPROVAL:
-            return DerivedState(CardState.NEEDS_INPUT, f"the plan of {run_id} waits for approval")
+            return DerivedState(CardState.NEEDS_INPUT, f"the plan of {run_id} is waiting for approval")
         case RunState.PARKED:
             who = f" by {run.stop_by}" if run.stop_by else ""
             return (
@@ -188,7 +188,7 @@ def _of_live_run(policy: Policy, snapshot: Snapshot, run: RunRow) -> DerivedStat
         case RunState.QUEUED if held := why_waiting(policy, snapshot):
             return DerivedState(*held, Reason.DEPENDENCY)
         case RunState.QUEUED | RunState.CLAIMED:
-            return DerivedState(CardState.QUEUED, f"{run_id} waits for its turn")
+            return DerivedState(CardState.QUEUED, f"{run_id} is waiting for its turn")
         case _:
             busy = CardState.REVISING if run.kind in ("revision", "repair") else CardState.WORKING
             return DerivedState(busy, f"{run_id} is working")

@@ -14,7 +14,7 @@ STATES = (
     CardState.NEEDS_INPUT,
 )  # fmt: skip
 HAS_REVIEWS = True
-AFTER_DISMISSAL = DerivedState(CardState.IN_REVIEW, "the verdict was dismissed: it waits for a review")
+AFTER_DISMISSAL = DerivedState(CardState.IN_REVIEW, "the verdict was dismissed: it is waiting for a review")
 enter = derive_and_act
 
 
@@ -37,7 +37,7 @@ def derive(policy: Policy, snapshot: Snapshot) -> DerivedState:
         return of_approved(policy, snapshot, pull, CardState.IN_REVIEW)
     if feedback_waits(snapshot):
         return DerivedState(CardState.CHANGES_REQUESTED, changes_asked(policy, snapshot))
-    return DerivedState(CardState.IN_REVIEW, f"{number} waits for a review")
+    return DerivedState(CardState.IN_REVIEW, f"{number} is waiting for a review")
 
 
 def changes_asked(policy: Policy, snapshot: Snapshot) -> str:

@@ -36,7 +36,7 @@ def handle(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetim
         return link.change(snapshot, given, "blocked_by", issue, wanted=True)
     reason = plain(given.argument, MAX_REASON)
     if not reason:
-        return say(snapshot, given, "Say why: `/cardinal block waits for the contract`, or `by #12`.")
+        return say(snapshot, given, "Say why: `/cardinal block waiting for the contract`, or `by #12`.")
     return hold(snapshot, given, reason)
 
 

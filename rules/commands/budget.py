@@ -52,7 +52,7 @@ def handle(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetim
         return replies.say(snapshot, given, replies.describe_earlier_answer(run, first, "nothing was added"))
     older = snapshot.question is not None and was_before(given.said_at, snapshot.question.asked_at)
     if boxed and (boxed != run.run_id or not _asks(snapshot) or older):
-        return replies.say(snapshot, given, "That run no longer waits for dollars: nothing was added.")
+        return replies.say(snapshot, given, "That run is no longer waiting for dollars: nothing was added.")
     because = f"{given.by} added {usd(added_usd)} to the budget of {run.run_id}"
     added = BudgetRaised(run.run_id, added_usd, given.by)
     return Decision((added,), (because,)) + _go_on(snapshot, run, given, added_usd)

@@ -43,11 +43,13 @@ def handle(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetim
         )
         return Decision(intents, (f"{given.by} redirected plan {run.plan_revision} of {run.run_id}",))
     if run is None:
-        return say(snapshot, given, "No plan waits for approval, so there is nothing to redirect.")
+        return say(snapshot, given, "No plan is waiting for approval, so there is nothing to redirect.")
     by = f": {code(snapshot.plan_by, 40)} settled plan {run.plan_revision}" if snapshot.plan_by else ""
     if run.state in RUN_HELD or run.session_id:
         steer = RunSteered(run.run_id, given.by, given.argument, given.comment_id)
-        text = f"No plan of {run.run_id} waits{by}. Its agent reads your words at its next step."
+        text = f"No plan of {run.run_id} is waiting{by}. Its agent reads your words at its next step."
         return Decision((steer,), (text,)) + say(snapshot, given, text)
-    text = f"No plan of {run.run_id} waits{by}. Write a comment instead: its agent reads it when it starts."
+    text = (
+        f"No plan of {run.run_id} is waiting{by}. Write a comment instead: its agent reads it when it starts."
+    )
     return say(snapshot, given, text)

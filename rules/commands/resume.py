@@ -72,7 +72,7 @@ def _nothing(snapshot: Snapshot, scope: str) -> str:
     if scope != "card":
         return f"The {scope} is not stopped."
     if run and snapshot.question:
-        return f"{run.run_id} is not paused, it waits for an answer: `/cardinal answer <text>`."
+        return f"{run.run_id} is not paused, it is waiting for an answer: `/cardinal answer <text>`."
     if run and run.stop_asked == "pause":
         return f"{run.run_id} is still stopping: resume it in a moment."
     wider = describe_stop(snapshot.stops, snapshot.card_id, snapshot.column)

@@ -40,7 +40,7 @@ def handle(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetim
         return say(snapshot, given, STALE_STOP)
     if not describe_block(snapshot.stops, snapshot.card_id):
         return say(
-            snapshot, given, "No one has blocked this card. `/cardinal explain` says what it waits for."
+            snapshot, given, "No one has blocked this card. `/cardinal explain` says what it is waiting for."
         )
     lifted = StopLifted(snapshot.board_id, "card", snapshot.card_id, given.by)
     return Decision((lifted,), (f"{given.by} unblocks the card",))

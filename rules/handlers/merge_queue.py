@@ -23,8 +23,8 @@ from rules.text import ordinal, plain, sentence
 BY_MERGE = "merge"  # as whom a rebase is started that nobody asked for
 CONFLICT = "conflict"  # the reason of a run that could not rebase
 WAITS = {
-    "queue": "pull request #{number} waits in GitHub's merge queue, and is merged when its turn comes",
-    "auto": "pull request #{number} waits for its checks, and GitHub merges it as soon as they pass",
+    "queue": "pull request #{number} is in GitHub's merge queue, and is merged when its turn comes",
+    "auto": "pull request #{number} is waiting for its checks, and GitHub merges it as soon as they pass",
 }
 
 
@@ -113,7 +113,7 @@ def explain_merge_wait(policy: Policy, snapshot: Snapshot, event: MergeAwaited, 
         because = WAITS.get(event.how, WAITS["auto"]).format(number=pull.number)
         if event.because:
             awaits = plain(event.because, 160)
-            because = f"pull request #{pull.number} waits for {awaits}, and GitHub merges it then"
+            because = f"pull request #{pull.number} is waiting for {awaits}, and GitHub merges it then"
         return explain(snapshot, because, Reason.MERGE_QUEUE) + cancel_merge_if_unwanted(policy, snapshot)
     here = _merge_step(policy, snapshot) is not None
     if not here and is_dragged(policy, snapshot):

@@ -48,7 +48,7 @@ def take_review(policy: Policy, snapshot: Snapshot, event: ReviewSubmitted, now:
     if event.verdict not in ("approved", "changes_requested") or event.verdict != snapshot.verdict:
         return Decision((), ("the review gives no verdict, or a newer one has",))
     if snapshot.live_run:
-        return Decision((), (f"{snapshot.live_run.run_id} is alive: the review waits for its end",))
+        return Decision((), (f"{snapshot.live_run.run_id} is alive: the review is waiting for its end",))
     if event.verdict == "approved":
         return _show_approval(policy, snapshot, event, now)
     request = changes_asked(policy, snapshot)

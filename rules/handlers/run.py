@@ -176,7 +176,7 @@ def _meanwhile(snapshot: Snapshot, run: RunRow, event: runs.RunEvent) -> Decisio
 def _post_plan(snapshot: Snapshot, run: RunRow) -> Decision:
     """Post the plan as a comment of its own: not before the run waits, or a quick approval came too soon."""
     post = PostPlan(snapshot.card_id, run.run_id, run.plan_revision)
-    return Decision((post,), (f"plan {run.plan_revision} of {run.run_id} waits for approval",))
+    return Decision((post,), (f"plan {run.plan_revision} of {run.run_id} is waiting for approval",))
 
 
 @answers(runs.PlanApproved, runs.PlanRedirected)

@@ -163,7 +163,7 @@ def _of_merge(
                 rule, f"{where} demands that a message {_demand(rule)}", step, refuses=False
             )
         case "required_deployments":
-            text = f"{where} waits for a deployment of the commit to {', '.join(map(code, rule.names))}"
+            text = f"{where} is waiting for a deployment of the commit to {', '.join(map(code, rule.names))}"
             step = "let your own workflow deploy pull requests; Cardinal does not"
             yield _make_objection(rule, text, step, refuses=False)
 

@@ -23,7 +23,7 @@ S = CardState
         ),
         (
             card(run=run(RunState.AWAITING_APPROVAL)),
-            "r1 waits for anyone with write access to approve its plan, or to /cardinal redirect it",
+            "r1 is waiting for anyone with write access to approve its plan, or to /cardinal redirect it",
         ),
         (card(run=run(RunState.PARKED), questions=(QUESTION,)), "/cardinal answer. It asks: Which port?"),
         (
@@ -36,7 +36,7 @@ S = CardState
         (card(state=S.WORK_COMPLETE, run=ended()), "read its report, then drag the card to Review"),
         (card(state=S.FAILED, run=ended(Ending.FAILED, detail="no disk")), "r1 failed: no disk"),
         (card(state=S.FAILED, run=ended(Ending.LOST, reason="gave_up")), "r1 was lost: gave_up"),
-        (card("Review", S.IN_REVIEW, pull=pull()), "pull request #5 waits for a review"),
+        (card("Review", S.IN_REVIEW, pull=pull()), "pull request #5 is waiting for a review"),
         (card("Review", S.IN_REVIEW, pull=pull("merged")), "#5 is merged: drag the card to Done"),
         (
             card("Review", S.APPROVED, pull=pull(), verdict="approved", approved_head="abc123"),

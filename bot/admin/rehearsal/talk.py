@@ -183,7 +183,7 @@ def respects_lock(stage: RehearsalStage) -> Facts:
 
 @beliefs.about(
     "dependency",
-    "An issue that waits for another one says so at once, and a second time is refused or changes nothing.",
+    "An issue that is waiting for another says so at once, and a second time is refused or changes nothing.",
     used="bot/outbox/new_cards.py",
     source="graphql/reference/mutations#addblockedby",
 )

@@ -181,7 +181,7 @@ def _explain(refused: str, rules: tuple[BranchRule, ...]) -> tuple[str, str]:
     names = ", ".join(code(name, 80) for name in environments(rules))
     if not names or "deploy" not in said.lower():
         return refused, ""
-    return f"{said}: it waits until its commit is deployed to {names}", f"its deployment to {names}"
+    return f"{said}: it is waiting until its commit is deployed to {names}", f"its deployment to {names}"
 
 
 def _unmet(hub: Hub, repository: str, base: str, rules: tuple[BranchRule, ...], head: str) -> str:

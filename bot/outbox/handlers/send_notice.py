@@ -26,8 +26,8 @@ MAX_LINES = 50
 MAY_BE_SENT = "Cardinal ended while it sent this, so it may have been sent, and is not sent again"
 _TRUNCATED = "and more than a digest keeps: `cardinal inbox` and the pages have the waiting cards"
 WORDS = {
-    NoticeKind.QUESTION: "A question waits for an answer",
-    NoticeKind.APPROVAL: "A plan waits for approval",
+    NoticeKind.QUESTION: "A question is waiting for an answer",
+    NoticeKind.APPROVAL: "A plan is waiting for approval",
     NoticeKind.REVIEW: "Work is ready for review",
     NoticeKind.FAILURE: "A run failed",
     NoticeKind.SPEND: "Spending",

@@ -66,7 +66,7 @@ def run_headline(story: Story) -> str:
         has_reason = reason and run.ending is not Ending.CANCELLED
         return f"{emoji} Run {run.run_id} {words}{f': {reason}' if has_reason else ''}"
     if run.question_id and run.state is RunState.PARKED:
-        return f"🙋 Run {run.run_id} waits for you: answer its question"
+        return f"🙋 Run {run.run_id} is waiting for you: answer its question"
     if run.stop_asked and run.state in RUN_HELD:
         return f"✋ Run {run.run_id} was told to {run.stop_asked} and is stopping"
     emoji, words = STATES[run.state]

@@ -37,7 +37,7 @@ COMMANDS = {
     "pause": ("Pause the run", ""),
     "move": ("Move to", "Column, such as Planning"),
     "budget": ("Add dollars to the run", "Dollars, such as +2"),
-    "block": ("Block", "Reason, such as waits for the contract"),
+    "block": ("Block", "Reason, such as waiting for the contract"),
 }
 NOT_NOW = "Skipped: not possible right now, or you do not have the right."
 NONE = "Select at least one card and an action."

@@ -134,7 +134,7 @@ def test_a_vote_from_the_question_to_a_decision_that_is_told_every_vote(cardinal
     cardinal.catch_up()
     moved(cardinal, "Vote", *votes.values())
     moved(cardinal, "Decide", question)
-    assert cardinal.card(question).because.startswith("waits for 3 sub-issues")
+    assert cardinal.card(question).because.startswith("waiting for 3 sub-issues")
     assert "Shall we take euros?" not in startable(cardinal)
     agents = [cardinal.run_of(vote).agent for vote in votes.values()]
     assert agents == ["claude", "codex", "claude"]

@@ -125,7 +125,7 @@ def test_work_that_is_published_early_says_what_becomes_of_it_and_claims_no_chec
     assert "**Not finished.** 🔨 Run r1 is working on it" in said()
     assert "pytest" not in said()
     stage.happen(QuestionAsked(RUN, question_id, "agent", "Which?", ()), RunParked(RUN, "question"))
-    assert "**Not finished.** 🙋 Run r1 waits for you: answer its question" in said()
+    assert "**Not finished.** 🙋 Run r1 is waiting for you: answer its question" in said()
     stage.happen(RunEnded(RUN, Ending.FAILED, "stalled", "", "working"))
     assert "Run r1 failed: the agent stopped responding. Its published work stays here as a draft" in said()
     assert "report follows" not in said()

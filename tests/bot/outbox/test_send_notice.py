@@ -139,7 +139,7 @@ def test_a_question_arrives_once_with_card_and_address(stage: Stage, receiver: R
     send_news(stage)
     (got,) = receiver.got
     assert got["title"] == "Cardinal, board acme/1: 1 notice"
-    assert got["message"].startswith(f"A question waits for an answer: acme/shop#{stage.issue.number} ")
+    assert got["message"].startswith(f"A question is waiting for an answer: acme/shop#{stage.issue.number} ")
     assert got["message"].endswith(f"/acme/shop/issues/{stage.issue.number}")
 
 
@@ -246,7 +246,7 @@ def test_who_follows_a_card_hears_of_it_whatever_they_left_out_in_general(
     stage.happen(replace(FOLLOWED, card_id=CardId("another")))
     ask(stage, 3)
     (got,) = receiver.got
-    assert got["message"].startswith(f"A question waits for an answer: acme/shop#{stage.issue.number} ")
+    assert got["message"].startswith(f"A question is waiting for an answer: acme/shop#{stage.issue.number} ")
 
 
 def test_who_may_not_read_a_card_any_more_follows_it_no_more(stage: Stage, receiver: Receiver) -> None:
@@ -266,7 +266,7 @@ def test_a_channel_names_no_card_where_private_issues_are_hidden(stage: Stage, r
     subscribe(stage, ops=Subscriber(address=receiver.url, channel=True))
     ask(stage)
     (got,) = receiver.got
-    assert got["message"] == "A question waits for an answer: a card of this board"
+    assert got["message"] == "A question is waiting for an answer: a card of this board"
 
 
 def test_what_waits_for_a_digest_is_one_notice_without_what_was_answered(

@@ -48,8 +48,8 @@ def test_a_queued_card_says_why_it_waits(past: Past) -> None:
 
 
 def test_a_card_that_waits_for_another_names_it(past: Past) -> None:
-    past(CardExplained(CARD, "waits for #3 (Tables): it starts on its own then", Reason.DEPENDENCY))
-    assert field_values(past)[FaceField.RUN] == "r1 · waits for #3 (Tables): it starts on its own then"
+    past(CardExplained(CARD, "waiting for #3 (Tables): it starts on its own then", Reason.DEPENDENCY))
+    assert field_values(past)[FaceField.RUN] == "r1 · waiting for #3 (Tables): it starts on its own then"
 
 
 def test_what_cost_nothing_yet_shows_neither_cost_nor_time(past: Past) -> None:

@@ -49,7 +49,7 @@ def question_text(past: Past) -> str:
 def test_a_plan_says_what_approving_costs_and_how_to_change_it(past: Past) -> None:
     past.planned()
     text = plan_text(past)
-    assert text.startswith("### 📝 Plan of run r1: waits for your approval")
+    assert text.startswith("### 📝 Plan of run r1: is waiting for your approval")
     assert text.split("\n\n")[1].startswith("> [!IMPORTANT]\n>\n> Tick *Approve this plan*")
     assert "1. Write a test\n2. Fix the sum" in text
     assert "<!-- box:approve:r1:1 -->" in text

@@ -78,7 +78,7 @@ def test_a_question_asks_for_its_answer_and_a_pause_for_going_on(past: Past) -> 
     approved(past)
     past(QuestionAsked(RUN, QuestionId("r1-q1"), "agent", "Which?", ()), RunParked(RUN, "question"))
     text = comment.write(past.story())
-    assert text.startswith("### 🙋 Run r1 waits for you: answer its question")
+    assert text.startswith("### 🙋 Run r1 is waiting for you: answer its question")
     assert boxes(text) == ["cancel"]
 
 

@@ -50,15 +50,15 @@ def private(state: str = "open") -> LinkRow:
 @pytest.mark.parametrize(
     ("blockers", "said"),
     [
-        ((blocker(3),), "waits for #3 (Tables): it starts on its own then"),
-        ((blocker(3), blocker(4, "completed")), "waits for #3 (Tables): it"),
-        (tuple(blocker(n, title="") for n in (3, 4, 5, 6, 7)), "waits for #3, #4, #5 and 2 more: it"),
-        ((blocker(0, title=""),), "waits for 1 issue that Cardinal cannot see: it"),
-        ((private(), blocker(3)), "waits for #3 (Tables) and an issue in another repository: it"),
-        ((private(), private()), "waits for 2 issues in other repositories: it"),
+        ((blocker(3),), "waiting for #3 (Tables): it starts on its own then"),
+        ((blocker(3), blocker(4, "completed")), "waiting for #3 (Tables): it"),
+        (tuple(blocker(n, title="") for n in (3, 4, 5, 6, 7)), "waiting for #3, #4, #5 and 2 more: it"),
+        ((blocker(0, title=""),), "waiting for 1 issue that Cardinal cannot see: it"),
+        ((private(), blocker(3)), "waiting for #3 (Tables) and an issue in another repository: it"),
+        ((private(), private()), "waiting for 2 issues in other repositories: it"),
         (
             (blocker(3), blocker(0, title="")),
-            "waits for #3 (Tables) and 1 issue that Cardinal cannot see: it",
+            "waiting for #3 (Tables) and 1 issue that Cardinal cannot see: it",
         ),
     ],
 )
@@ -72,10 +72,10 @@ def test_sub_issues_hold_it_after_its_blockers() -> None:
     parts = (blocker(5), private())
     waits = card(state=CardState.QUEUED, run=QUEUED, parts=parts)
     assert only(asks(waits, LINKED), CardExplained).because.startswith(
-        "waits for 2 sub-issues, #5 (Tables) and an issue in another repository: it starts by itself when"
+        "waiting for 2 sub-issues, #5 (Tables) and an issue in another repository: it starts by itself when"
     )
     both = replace(waits, blockers=(blocker(3),))
-    assert only(asks(both, LINKED), CardExplained).because.startswith("waits for #3 (Tables): it starts")
+    assert only(asks(both, LINKED), CardExplained).because.startswith("waiting for #3 (Tables): it starts")
 
 
 @pytest.mark.parametrize(
@@ -103,21 +103,21 @@ def test_one_that_was_given_up_or_a_circle_needs_a_word_and_a_comment() -> None:
     for snapshot, words in (
         (left, "#4 (Tables), closed as not planned"),
         (around, "(#1 → an issue in another repository → #1)"),
-        (hidden, "waits for an issue in another repository, closed as not planned"),
+        (hidden, "waiting for an issue in another repository, closed as not planned"),
     ):
         intents = asks(snapshot, LINKED)
         assert states(intents) == [CardState.NEEDS_INPUT]
         assert words in only(intents, ChangeCardState).because
         assert words in only(intents, Say).text
-        assert only(intents, Say).text.startswith("r1 waits for")
+        assert only(intents, Say).text.startswith("r1 is waiting for")
         assert "vault" not in repr(intents)  # its key stands in the comment, too
 
 
 def test_when_nothing_holds_it_back_it_waits_for_its_turn() -> None:
     done = (blocker(3, "completed"),)
     waited = card(state=CardState.QUEUED, reason=Reason.DEPENDENCY, run=QUEUED, blockers=done)
-    assert only(asks(waited, LINKED), CardExplained).because == "r1 waits for its turn"
-    free = card(state=CardState.QUEUED, because="waits for #3 (Tables)", run=QUEUED, blockers=done)
+    assert only(asks(waited, LINKED), CardExplained).because == "r1 is waiting for its turn"
+    free = card(state=CardState.QUEUED, because="waiting for #3 (Tables)", run=QUEUED, blockers=done)
     assert asks(free, LINKED) == ()
 
 

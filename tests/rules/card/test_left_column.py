@@ -70,8 +70,8 @@ def test_a_run_that_never_began_is_simply_let_go(state: RunState, after: str | N
     ("live", "said"),
     [
         (card(run=run()), "is working"),
-        (card(run=run(RunState.PARKED), questions=(QUESTION,)), "waits for an answer"),
-        (card(run=run(RunState.AWAITING_APPROVAL)), "waits for its plan"),
+        (card(run=run(RunState.PARKED), questions=(QUESTION,)), "is waiting for an answer"),
+        (card(run=run(RunState.AWAITING_APPROVAL)), "is waiting for its plan"),
         (card(run=run(RunState.QUEUED)), "waits to resume"),
     ],
 )

@@ -7,4 +7,4 @@ from tests.rules.scene import card, run
 
 def test_it_says_who_must_do_what() -> None:
     text = told("explain", card(state=CardState.NEEDS_INPUT, run=run(RunState.AWAITING_APPROVAL)))
-    assert text.startswith("r1 waits for anyone with write access to approve its plan")
+    assert text.startswith("r1 is waiting for anyone with write access to approve its plan")

@@ -39,7 +39,7 @@ def test_a_stopped_column_or_board_goes_on(scope: str, target: str) -> None:
         (card(), "", "Nothing is paused"),
         (card(), "board", "The board is not stopped"),
         (card(), "all", "say `/cardinal resume [column|board]`"),
-        (card(run=run(RunState.PARKED), questions=(QUESTION,)), "", "it waits for an answer"),
+        (card(run=run(RunState.PARKED), questions=(QUESTION,)), "", "it is waiting for an answer"),
         (card(run=run(stop_asked="pause")), "", "r1 is still stopping"),
         (
             card(stops=(a_stop("board", BOARD, "al"),)),

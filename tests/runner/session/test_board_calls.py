@@ -270,7 +270,7 @@ def test_a_report_names_tests_for_the_criteria_of_the_brief_a_bounded_number_of_
 
 def test_what_an_agent_quotes_of_a_terminal_reaches_people_without_its_colours_and_hides_no_secret() -> None:
     secret = "ghp_" + "a" * 36
-    quoted = {
+    quoted: Any = {
         "done": "\x1b[1;31m2 failed\x1b[0m,\nmended",
         "check": [f"\x1b]0;x\x07{secret[:9]}\x1b[K{secret[9:]}"],
     }

@@ -64,7 +64,7 @@ def test_a_renamed_column_keeps_its_cards_and_says_once_what_waits(cardinal: Car
     assert "`Doing`, which is not an execution column" in cardinal.card(queued).because
     said = board_status(cardinal)
     assert "`In Progress` is called `Doing` now" in said
-    assert "1 queued run waits for it:" in said
+    assert "1 queued run is waiting for it:" in said
     assert [result.level for result in findings(cardinal)] == [Level.FAIL, Level.WARN]
     cardinal.finish(cardinal.run_of(working).run_id, files={"new.txt": b"1\n"})
     cardinal.catch_up()
@@ -101,7 +101,7 @@ def test_a_deleted_column_is_no_drag_and_its_queue_waits_until_it_is_there_again
     cardinal.catch_up()
     assert (cardinal.events(CardMoved), len(cardinal.events(ColumnsChanged))) == ([], 1)
     assert (cardinal.card(queued).column, cardinal.ready()) == (None, ())
-    assert "`In Progress` was deleted; 1 queued run waits for it" in board_status(cardinal)
+    assert "`In Progress` was deleted; 1 queued run is waiting for it" in board_status(cardinal)
     assert cardinal.run_of(working).state == "working"
     status = cardinal.project.status
     again = replace(status.options[0], id="", name="In Progress", description="")

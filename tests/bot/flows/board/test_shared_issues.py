@@ -94,7 +94,7 @@ def waits(cardinal: Cardinal, item: Item, board: str = "Shop board (acme/1)") ->
     """Return whether the card's run waits, and says on its face for which board's."""
     cardinal.ready()
     cardinal.catch_up()
-    said = f"waits for the run on board {board}"
+    said = f"waiting for the run on board {board}"
     told = said in cardinal.card(item).because and said in cardinal.face(item)["Progress"]
     return told and cardinal.run_of(item).state is RunState.QUEUED
 

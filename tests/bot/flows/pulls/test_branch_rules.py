@@ -93,7 +93,7 @@ def test_a_merge_waits_for_a_deployment_and_the_card_names_its_environment(cardi
     rule(cardinal, "main", "required_deployments", required_deployment_environments=["staging"])
     cardinal.drag(item, "Done")
     cardinal.catch_up()
-    assert "waits for its deployment to `staging`" in cardinal.card(item).because
+    assert "is waiting for its deployment to `staging`" in cardinal.card(item).because
     cardinal.forge.store.repos.deploy(cardinal.repo, "staging", pull.head_sha)
     cardinal.catch_up()
     assert (cardinal.card(item).state, pull.merged_at is None) == ("done", False)

@@ -118,7 +118,7 @@ def test_every_press_of_explain_is_answered_on_the_pull_request(cardinal: Cardin
         press(cardinal, check_of(cardinal, item), "Explain")
     told = [comment.body for comment in cardinal.pull_of(item).issue.comments[before:]]
     assert len(told) == 2
-    assert all("waits for a review" in one for one in told)
+    assert all("is waiting for a review" in one for one in told)
 
 
 @pytest.mark.after(scene=gated)

@@ -37,7 +37,7 @@ def test_a_run_that_parked_is_seen_and_goes_on_from_its_branch_on_another_host(
     pull = cardinal.pull_of(parked)
     assert pull.draft
     assert pull.head_sha == cardinal.run_of(parked).pushed_head
-    assert "**Not finished.** 🙋 Run r1 waits for you: answer its question" in body(cardinal, parked)
+    assert "**Not finished.** 🙋 Run r1 is waiting for you: answer its question" in body(cardinal, parked)
     cardinal.configure(home=cardinal.services.config.home / "far")
     cardinal.services = replace(cardinal.services, host="far")
     cardinal.scenario(work=[*commit("second"), FINISH])

@@ -53,8 +53,8 @@ def waits_for_checks(cardinal: Cardinal) -> tuple[Item, Pull, CheckRun]:
     cardinal.catch_up()
     assert pull.auto_merge is not None
     assert pull.auto_merge.enabled_by is cardinal.bot
-    assert "waits for its checks" in cardinal.card(item).because
-    assert "waits for its checks" in cardinal.face(item)["Progress"]
+    assert "is waiting for its checks" in cardinal.card(item).because
+    assert "is waiting for its checks" in cardinal.face(item)["Progress"]
     return item, pull, check
 
 

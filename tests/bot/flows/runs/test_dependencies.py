@@ -61,11 +61,11 @@ def test_a_blocked_card_does_not_start_and_its_face_says_by_what(cardinal: Cardi
     assert cardinal.ready() == ()
     assert cardinal.run_of(item).state == "queued"
     because = cardinal.card(item).because
-    assert because == f"waits for {name(first)} (Tables), {name(second)} (Keys): it starts on its own then"
+    assert because == f"waiting for {name(first)} (Tables), {name(second)} (Keys): it starts on its own then"
     assert cardinal.face(item)["Run"].endswith(because)
     cardinal.say(item, "/cardinal explain")
     cardinal.catch_up()
-    cardinal.comment(item, "waits for", "Tables")
+    cardinal.comment(item, "waiting for", "Tables")
 
 
 @pytest.mark.after(scene=blocked_by_two)
@@ -78,8 +78,8 @@ def test_it_starts_by_itself_when_the_last_one_is_closed_as_completed(cardinal: 
     close(cardinal, second)
     cardinal.catch_up()
     assert cardinal.ready() == (cardinal.run_of(item).run_id,)
-    assert "waits for #" not in cardinal.card(item).because
-    assert "waits for #" not in cardinal.face(item)["Run"]
+    assert "waiting for #" not in cardinal.card(item).because
+    assert "waiting for #" not in cardinal.face(item)["Run"]
     cardinal.assert_nothing_is_stuck()
 
 
@@ -113,7 +113,7 @@ def test_a_card_that_is_done_frees_what_waits_for_it_though_its_issue_is_open(ca
     cardinal.drag(first, "Tasks")
     cardinal.catch_up()
     assert cardinal.ready() == ()
-    assert cardinal.card(item).because.startswith(f"waits for {name(first)}")
+    assert cardinal.card(item).because.startswith(f"waiting for {name(first)}")
 
 
 @pytest.mark.after(scene=blocked)
@@ -156,7 +156,7 @@ def test_a_circle_starts_nothing_and_names_its_way(cardinal: Cardinal) -> None:
     cardinal.catch_up()
     assert cardinal.ready() == ()
     way = " → ".join(map(name, (one, two, three, one)))
-    assert cardinal.card(one).because.startswith(f"waits for itself in a circle ({way})")
+    assert cardinal.card(one).because.startswith(f"waiting for itself in a circle ({way})")
     assert cardinal.card(one).state == "needs_input"
     cardinal.comment(one, "in a circle", way)
     cardinal.forge.store.links.remove_blocked_by(issue_of(three), issue_of(one), actor=cardinal.bot)
@@ -164,8 +164,8 @@ def test_a_circle_starts_nothing_and_names_its_way(cardinal: Cardinal) -> None:
     assert cardinal.ready() == (cardinal.run_of(three).run_id,)
     waits = [(cardinal.card(item).state, cardinal.card(item).because) for item in (one, two)]
     assert waits == [
-        ("queued", f"waits for {name(two)} (B): it starts on its own then"),
-        ("queued", f"waits for {name(three)} (C): it starts on its own then"),
+        ("queued", f"waiting for {name(two)} (B): it starts on its own then"),
+        ("queued", f"waiting for {name(three)} (C): it starts on its own then"),
     ]
     cardinal.assert_nothing_is_stuck()
 
@@ -217,7 +217,7 @@ def test_a_parent_waits_for_its_sub_issues_where_the_column_says_so_and_goes_on_
     cardinal.drag(item, "In Progress")
     cardinal.catch_up()
     assert cardinal.ready() == ()
-    waits = f"waits for 2 sub-issues, {name(first)} (Tables), {name(second)} (Keys): it starts by itself"
+    waits = f"waiting for 2 sub-issues, {name(first)} (Tables), {name(second)} (Keys): it starts by itself"
     assert cardinal.card(item).because.startswith(waits)
     block(cardinal, first, item)
     cardinal.catch_up()
@@ -225,7 +225,7 @@ def test_a_parent_waits_for_its_sub_issues_where_the_column_says_so_and_goes_on_
     assert "itself in a circle" in cardinal.card(item).because
     close(cardinal, first, "not_planned")
     cardinal.catch_up()
-    assert cardinal.card(item).because.startswith(f"waits for 1 sub-issue, {name(second)} (Keys)")
+    assert cardinal.card(item).because.startswith(f"waiting for 1 sub-issue, {name(second)} (Keys)")
     cardinal.drag(second, "Done")
     cardinal.catch_up()
     assert cardinal.ready() == (cardinal.run_of(item).run_id,)
@@ -243,7 +243,7 @@ def test_a_circle_through_sub_issues_of_sub_issues_names_its_way(cardinal: Cardi
         cardinal.drag(item, "In Progress")
     cardinal.catch_up()
     way = " → ".join(map(name, (last, whole, part, last)))
-    assert cardinal.card(last).because.startswith(f"waits for itself in a circle ({way})")
+    assert cardinal.card(last).because.startswith(f"waiting for itself in a circle ({way})")
 
 
 def fail(cardinal: Cardinal, item: Item) -> None:
@@ -274,7 +274,7 @@ def test_sub_issues_that_failed_ask_at_their_parent_one_by_one(cardinal: Cardina
     cardinal.comment(whole, f"The sub-issue {name(second)} (Keys) failed")
     cardinal.say(whole, "1")
     cardinal.catch_up()
-    assert cardinal.card(whole).because.startswith(f"waits for 1 sub-issue, {name(first)} (Tables)")
+    assert cardinal.card(whole).because.startswith(f"waiting for 1 sub-issue, {name(first)} (Tables)")
     fail(cardinal, first)
     assert len([one for one in cardinal.told(whole) if "(Tables) failed" in one and ":question:" in one]) == 2
     close(cardinal, first)

@@ -76,7 +76,7 @@ def test_no_write_names_a_private_issue_of_another_repository(cardinal: Cardinal
     issue, item = secret(cardinal, vault(cardinal)), cardinal.new("Ship it")
     blocked_by(cardinal, item, issue)
     assert (
-        cardinal.card(item).because == "waits for an issue in another repository: it starts on its own then"
+        cardinal.card(item).because == "waiting for an issue in another repository: it starts on its own then"
     )
     cardinal.say(item, "/cardinal explain")
     store.issues.set_state(issue, "closed", reason="not_planned", actor=alice)
@@ -92,7 +92,7 @@ def test_no_write_names_a_private_issue_of_another_repository(cardinal: Cardinal
     way = f"(#{issue_of(item).number} → an issue in another repository → #{issue_of(third).number} → "
     cardinal.comment(item, "in a circle", way)
     writes = keeping.writes()
-    assert any("waits for an issue" in body for body in writes)
+    assert any("waiting for an issue" in body for body in writes)
     assert not [body for body in writes for word in SECRET if word.casefold() in body.casefold()]
 
 
@@ -100,7 +100,7 @@ def test_it_is_named_where_the_policy_says_so(cardinal: Cardinal) -> None:
     cardinal.set_policy(NAMED)
     item = cardinal.new("Ship it")
     blocked_by(cardinal, item, secret(cardinal, vault(cardinal)))
-    cardinal.comment(item, "waits for acme/vault#4711 (Zebra key)")
+    cardinal.comment(item, "waiting for acme/vault#4711 (Zebra key)")
 
 
 def test_it_is_named_as_long_as_its_repository_is_public(cardinal: Cardinal) -> None:

@@ -48,7 +48,7 @@ def test_a_program_makes_one_card_for_its_account_however_often_it_asks(pages: P
     item = next(it for it in cardinal.project.items if getattr(it.content, "number", 0) == made.number)
     assert "by a program (token" in (body := issue_of(item).body or "")
     assert "@alice" not in body
-    assert f"waits for #{parent.partition('#')[2]}" in job["why"]
+    assert f"waiting for #{parent.partition('#')[2]}" in job["why"]
     assert Program(pages, "alice").send("GET", f"/requests/{made.key}").status_code == 404
     cardinal.assert_nothing_is_stuck()
 
