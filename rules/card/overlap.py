@@ -32,11 +32,7 @@ def holding(shared: Iterable[SharedFiles], own_pull: int) -> tuple[SharedFiles, 
 def overlap_obstacle(shared: Iterable[SharedFiles], own_pull: int) -> str:
     """Return why a run waits where the policy says `overlap: wait`; empty when it does not."""
     held_by = describe(holding(shared, own_pull))
-    return (
-        f"{held_by} as well: it is waiting until that is merged or closed (`overlap: wait`)"
-        if held_by
-        else ""
-    )
+    return f"{held_by} as well: it waits until that is merged or closed (`overlap: wait`)" if held_by else ""
 
 
 def notice_overlap(policy: Policy, snapshot: Snapshot, run: RunRow) -> Decision:

@@ -47,7 +47,8 @@ def tree(folder: Path, *, failing: str) -> dict[str, str]:
     for name in SUITES:
         (folder / "tests" / name).mkdir(parents=True)
         (folder / "tests" / name / "__init__.py").touch()
-    python = f'#!/bin/sh\necho "$*" >>{folder}/said\ncase "$*" in *{failing}*) exit 1 ;; esac\n'
+    fails = f'*{failing}*) echo "FAILED {failing}"; exit 1 ;;'
+    python = f'#!/bin/sh\necho "$*" >>{folder}/said\ncase "$*" in {fails} esac\n'
     with_engine = f'#!/bin/sh\necho "engine: $*" >>{folder}/said\nexec "$@"\n'
     toolchains = f'[ -z "$CARDINAL_TEST_TOOLCHAINS" ] || echo toolchains >>{folder}/said\n'
     stubs = {
@@ -123,6 +124,16 @@ def test_every_suite_is_run_whatever_becomes_of_one(tmp_path: Path) -> None:
     assert suites_in(asked) == SUITES
 
 
+def test_the_last_lines_of_ci_say_what_failed(tmp_path: Path) -> None:
+    environment = tree(tmp_path, failing="tests/bot")
+    done = subprocess.run(
+        ".ci/run", cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300, check=False
+    )
+    named = ["FAILED tests/bot", ".ci/run: failed, see above: scripts/test"]
+    assert [line for line in done.stderr.splitlines() if line in named] == named
+    assert done.stdout.count("FAILED tests/bot") == 1  # where it happened
+
+
 def test_the_soak_runs_the_marked_tests_of_every_suite_and_of_one(tmp_path: Path) -> None:
     status, whole = said(tmp_path / "whole", "scripts/soak")
     assert status == 0
@@ -135,7 +146,7 @@ def test_the_soak_runs_the_marked_tests_of_every_suite_and_of_one(tmp_path: Path
 
 def test_ci_calls_what_the_readme_names_and_the_night_calls_the_soak() -> None:
     called = (ROOT / ".ci/run").read_text(encoding="utf-8")
-    assert re.search(r"^scripts/test \|\|", called, re.MULTILINE)
+    assert re.search(r"^play scripts/test$", called, re.MULTILINE)
     nightly = yaml.safe_load((ROOT / ".github/workflows/nightly.yml").read_text(encoding="utf-8"))
     assert any("scripts/soak" in step.get("run", "") for step in nightly["jobs"]["soak"]["steps"])
 

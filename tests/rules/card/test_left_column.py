@@ -72,7 +72,7 @@ def test_a_run_that_never_began_is_simply_let_go(state: RunState, after: str | N
         (card(run=run()), "is working"),
         (card(run=run(RunState.PARKED), questions=(QUESTION,)), "is waiting for an answer"),
         (card(run=run(RunState.AWAITING_APPROVAL)), "is waiting for its plan"),
-        (card(run=run(RunState.QUEUED)), "waits to resume"),
+        (card(run=run(RunState.QUEUED)), "is waiting to resume"),
     ],
 )
 def test_out_and_back_unseen_lets_a_run_go_on_and_says_how_to_begin_anew(live: Snapshot, said: str) -> None:

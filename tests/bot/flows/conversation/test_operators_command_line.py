@@ -250,7 +250,7 @@ def test_a_slash_command_is_a_verb_and_a_wrong_one_is_told_to_nobody(cardinal: C
         assert (document["command"], document["done"]) == (words[0], not code)
     refused = typed(cardinal, "redirect", name, "Again")
     assert (refused.exit_code, refused.stdout) == (1, "")
-    assert refused.stderr.startswith(f"Error: {name}: No plan of {run_id} waits.")
+    assert refused.stderr.startswith(f"Error: {name}: No plan of {run_id} is waiting.")
     given = [(event.command, event.argument) for event in cardinal.events(CommandGiven)]
     after = [("pause", ""), ("status", ""), ("redirect", "Again")]
     assert given == [("pause", ""), ("redirect", "Use the old port"), ("approve", ""), *after]
