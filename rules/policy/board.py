@@ -146,6 +146,11 @@ class BoardRules(PolicyModel):
         "Whether a finished branch is [rebased and checked again](#siblings), by a run without an "
         "agent, when another card's pull request in the same repository is merged.",
     )
+    attention_on_top: bool = setting(
+        False,
+        "Whether a card that starts to need input, or fails, is moved to the top of its column on GitHub. "
+        "People may drag it down again.",
+    )
     modes: ModeChoice = setting(ModeChoice(), "Which labels choose a run's mode.")
     schedule: Annotated[dict[ScheduleName, CardSchedule], Field(max_length=50)] = setting(
         {}, "Cards [created on a schedule](#scheduled-cards), under names you choose."

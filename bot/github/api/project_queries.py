@@ -300,7 +300,7 @@ fragment Kind on ProjectV2FieldConfiguration {
 """
 
 PLACE_CARD = """
-mutation PlaceCard($board: ID!, $card: ID!, $after: ID!) {
+mutation PlaceCard($board: ID!, $card: ID!, $after: ID) {
   updateProjectV2ItemPosition(input: {projectId: $board, itemId: $card, afterId: $after}) {
     items(first: 1) { nodes { id } }
   }

@@ -371,6 +371,14 @@ def put_beside(
         log.warning("not all copied from=%s to=%s reason=%s", source, target, error.because)
 
 
+def place_first(hub: Hub, board_id: BoardId, card_id: CardId) -> None:
+    """Move the card to the top of its column.
+
+    Source: docs.github.com/graphql/reference/mutations#updateprojectv2itemposition.
+    """
+    hub.graphql(project_queries.PLACE_CARD, {"board": board_id, "card": card_id, "after": None})
+
+
 def delete_card(hub: Hub, board_id: BoardId, card_id: CardId) -> None:
     """Take the card off the board for good; a draft's words go with it."""
     hub.graphql(project_queries.DELETE_CARD, {"board": board_id, "card": card_id})

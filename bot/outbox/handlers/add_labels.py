@@ -1,4 +1,4 @@
-"""Adds labels that a rule's model chose to the card's issue."""
+"""Adds labels to the card's issue, which a person named or a maintenance rule's model chose."""
 
 from sqlalchemy import Connection
 

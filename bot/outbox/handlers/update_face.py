@@ -20,6 +20,7 @@ from bot.render.board.card_fields import (
     field_values,
 )
 from bot.render.markdown.marker import text_digest
+from bot.state import policies
 from bot.state.outbox_context import OutboxContext
 from ledger.event import Event
 from ledger.events.board import BoardSeen, Field
@@ -38,6 +39,7 @@ from rules.intents.outbound import UpdateFace
 ACT = Act("face:{card_id}", priority=2, coalesce=True, wait_s=2.0)
 # The states of a running card; changes of its face within one of them are mere progress.
 FLOWING = (CardState.QUEUED, CardState.WORKING, CardState.REVISING)
+LOUD = (CardState.NEEDS_INPUT, CardState.FAILED)
 COUNTED = (FaceField.COST, FaceField.ELAPSED)
 DIGEST_CHARS = 12  # of each field's own digest: enough to see a change
 
@@ -62,6 +64,7 @@ def carry_out(context: OutboxContext, intent: UpdateFace, entry: Entry) -> ActRe
             checking=any(check.ending is None for check in attempts.checking(db, card.card_id, 1)),
         )
         known_board = boards.get(db, card.board_id)
+        policy = policies.in_force(db, card.board_id)
     if run is not None and run.reason == RESTORED:  # GitHub has what the ledger lost
         wanted = {field: value for field, value in wanted.items() if field not in COUNTED}
     if known_board is None or card.archived:
@@ -84,6 +87,8 @@ def carry_out(context: OutboxContext, intent: UpdateFace, entry: Entry) -> ActRe
     values = {field: wanted[field] for field in changed if field not in face_fields}
     if values:
         _write_fields(context.hub, known_board.board_id, card.card_id, own, values)
+    if FaceField.AGENT in changed and card.state in LOUD and policy.board.attention_on_top:
+        projects.place_first(context.hub, known_board.board_id, card.card_id)
 
     def events(db: Connection) -> tuple[Event, ...]:
         fresh = boards.get(db, known_board.board_id)

@@ -36,6 +36,7 @@ COMMANDS = {
     "cancel": ("Cancel the run", ""),
     "pause": ("Pause the run", ""),
     "move": ("Move to", "Column, such as Planning"),
+    "label": ("Add labels", "Labels, such as bug, area:api"),
     "budget": ("Add dollars to the run", "Dollars, such as +2"),
     "block": ("Block", "Reason, such as waiting for the contract"),
 }

@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 
+import pytest
+
 from bot.render.board.card_fields import OPTIONS, FaceField
 from bot.render.board.face_choices import MARKS
 from forge.store.base import Occurrence
@@ -16,7 +18,7 @@ from ledger.events.board import (
     CardStateChanged,
     Column,
 )
-from ledger.events.policy import PolicyRejected
+from ledger.events.policy import PolicyLoaded, PolicyRejected
 from ledger.events.publication import EntryGivenUp, EntryPublished
 from ledger.events.pull import PullChanged
 from ledger.events.run import CHECK, Progressed, RunEnded, RunQueued
@@ -90,6 +92,30 @@ def test_the_longer_a_run_works_the_rarer_its_face_changes(stage: Stage) -> None
     stage.happen(CardStateChanged(stage.card_id, CardState.WORKING, CardState.NEEDS_INPUT, "a question"))
     stage.do(UpdateFace(stage.card_id))
     assert value_of(stage, "Agent") == "🙋 needs input"
+
+
+@pytest.mark.parametrize("on_top", [True, False])
+def test_a_card_that_starts_to_need_someone_goes_to_the_top_once_if_the_policy_wants_it(
+    stage: Stage, on_top: bool
+) -> None:
+    project = stage.item.project
+    above = stage.forge.store.projects.add_draft(project, "An idea", "", actor=stage.alice)
+    stage.forge.store.projects.move(stage.item, above, actor=stage.alice)
+    columns = "columns: {In Progress: {archetype: execution}}"
+    text = f"version: 1\nboard: {{{columns}, attention_on_top: {str(on_top).lower()}}}"
+    stage.happen(PolicyLoaded(stage.board_id, "e", text, ""))
+    stage.happen(CardStateChanged(stage.card_id, CardState.QUEUED, CardState.WORKING, ""))
+    stage.do(UpdateFace(stage.card_id))
+    assert project.items.index(stage.item) > project.items.index(above)
+    stage.happen(CardStateChanged(stage.card_id, CardState.WORKING, CardState.NEEDS_INPUT, "a question"))
+    stage.clock.forward(5)
+    stage.do(UpdateFace(stage.card_id))
+    assert (project.items.index(stage.item) < project.items.index(above)) is on_top
+    stage.forge.store.projects.move(stage.item, above, actor=stage.alice)
+    stage.happen(CardExplained(stage.card_id, "a question: the second time"))
+    stage.clock.forward(600)
+    stage.do(UpdateFace(stage.card_id))
+    assert project.items.index(stage.item) > project.items.index(above)  # a person put it there
 
 
 def test_the_eight_fields_are_made_once_and_written_in_one_request(stage: Stage) -> None:

@@ -122,6 +122,7 @@ HARMLESS = {
     "unclaim": "nobody gives back what somebody else claimed",
     "link": "it is there, whoever made it",
     "unlink": "it is gone, whoever removed it",
+    "label": "they are there, whoever added them",
     "assign": "they are assigned, whoever said so",
     "subscribe": "each follows for themselves",
     "unsubscribe": "each follows for themselves",

@@ -9,6 +9,7 @@ from werkzeug.test import TestResponse
 from bot.web.pages import bulk
 from forge.store.models import Role
 from ledger.events.conversation import CommandGiven
+from tests.bot.flows.people import issue_of
 from tests.bot.web.pages.forms import HERE, TEXTUAL
 from tests.bot.web.pages.test_artifacts import hide
 from tests.bot.web.pages.test_run_list import fail
@@ -62,6 +63,14 @@ def test_cards_are_moved_where_the_column_exists(pages: Pages) -> None:
     assert "Skipped: not possible" in ask(alice, [card], "move", "Nowhere").text
     confirm(alice, ask(alice, [card], "move", "Tasks"))
     assert given(pages) == [("move", "Tasks")]
+
+
+def test_cards_get_labels(pages: Pages) -> None:
+    card, alice = pages.cardinal.run(fail(pages)).card_id, pages.browser("alice")
+    confirm(alice, ask(alice, [card], "label", "flaky, area:api"))
+    pages.cardinal.catch_up()
+    (item,) = (it for it in pages.cardinal.project.items if it.node_id == card)
+    assert {label.name for label in issue_of(item).labels} >= {"flaky", "area:api"}
 
 
 def test_what_is_no_request_of_these_pages_does_nothing(pages: Pages) -> None:
