@@ -31,6 +31,7 @@ from tests.bench import (
     limits,
     live,
     pages,
+    peers,
     rebuilding,
     record,
     storm,
@@ -64,6 +65,7 @@ PARTS = {
     "hooks": hooks.measure,
     "commands": commands.measure,
 }
+PEERS = {"peers": peers.measure}  # fetches programs of others: only when it is asked for
 
 
 def main() -> int:
@@ -82,10 +84,17 @@ def main() -> int:
         action="store_true",
         help="keep the figures in docs/benchmark.json, which a page is made of",
     )
+    words.add_argument(
+        "--peers",
+        action="store_true",
+        help="only Cardinal's board beside those of others, on the same work; fetches them from PyPI",
+    )
     choice = words.parse_args()
     if choice.quick and choice.record:
         words.error("--quick measures nothing that is worth keeping")
     wanted = [name for name in PARTS if name == "limits" or name in (choice.only or PARTS)]
+    if choice.peers:
+        wanted = ["limits", *PEERS]
     figures = list(_measured(wanted, quick=choice.quick))
     raw = {figure.name: figure for figure in figures}
     entries = {figure.name: figure.to_json(raw.get(figure.raw)) for figure in figures}
@@ -115,7 +124,7 @@ def _part(name: str, *, quick: bool) -> list[Figure]:
     start = time.perf_counter()
     say(f"{name} …")
     figures = []
-    for figure in PARTS[name](quick=quick):
+    for figure in (PARTS | PEERS)[name](quick=quick):
         say(f"  {figure.name}: {figure.value:.3f} {figure.unit}" + ("  MISSED" * (figure.met is False)))
         for part, count in figure.parts.items():
             say(f"  {count:6g} {part}")
