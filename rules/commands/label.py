@@ -1,10 +1,8 @@
 """Add labels to the card's issue, separated by commas; GitHub creates those that its repository lacks."""
 
-from collections.abc import Iterator
 from datetime import datetime
 
 from ledger.events.conversation import CommandGiven
-from rules.chatops.offers import CommandOffer, Urgency
 from rules.chatops.replies import about, say
 from rules.intents.outbound import Decision
 from rules.intents.rule_results import AddLabels
@@ -16,13 +14,9 @@ from rules.text import code, plain
 USAGE = "/cardinal label <labels>"
 ROLE = Role.WRITE  # GitHub lets triage apply a label, and write create one
 TAKES = "optional"
+MOVES = True  # labels choose agents, repositories, modes and skills: as for the author of a label on GitHub
 MAX_LABELS = 20
 MAX_LABEL = 50  # characters that GitHub takes. Source: docs.github.com/rest/issues/labels#create-a-label
-
-
-def offers(policy: Policy, snapshot: Snapshot) -> Iterator[CommandOffer]:
-    """Offer it for every card on the board."""
-    yield CommandOffer("label", "Add labels", "Add labels to the issue", Urgency.CARD, asks="Labels")
 
 
 def handle(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime) -> Decision:
