@@ -46,7 +46,7 @@ class ListedWorkspace:
     run: RunRow
 
 
-def list_workspaces(
+def longest_unused(
     db: Connection,
     scopes: Sequence[CardScope] | None,
     wanted: WorkspaceFilter = ALL,
@@ -73,7 +73,7 @@ def list_workspaces(
 
 def of_card(db: Connection, card_id: CardId) -> tuple[CardWorkspace, ...]:
     """Return the card's workspaces: where it is worked on, and where it was investigated."""
-    listed = list_workspaces(db, None, card_id=card_id, limit=MAX_OF_CARD)
+    listed = longest_unused(db, None, card_id=card_id, limit=MAX_OF_CARD)
     return tuple(it.workspace for it in listed)
 
 

@@ -38,7 +38,7 @@ def handle(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetim
     because = obstacle(snapshot.workspaces, discards=bool(word))
     if because:
         return say(snapshot, given, because)
-    asked = ask(snapshot.workspaces, given.by, discards=bool(word))
+    asked = make_requests(snapshot.workspaces, given.by, discards=bool(word))
     if not asked:
         return say(snapshot, given, "Its host is already about to remove the workspace.", is_done=True)
     hosts = ", ".join(code(event.host, 80) for event in asked)
@@ -61,7 +61,9 @@ def obstacle(workspaces: tuple[CardWorkspace, ...], *, discards: bool) -> str:
     return ""
 
 
-def ask(workspaces: tuple[CardWorkspace, ...], by: str, *, discards: bool) -> tuple[WorkspaceCleanAsked, ...]:
+def make_requests(
+    workspaces: tuple[CardWorkspace, ...], by: str, *, discards: bool
+) -> tuple[WorkspaceCleanAsked, ...]:
     """Return the request for each workspace whose host was not asked yet."""
     return tuple(
         WorkspaceCleanAsked(it.card_id, it.place, it.host, by, discards)

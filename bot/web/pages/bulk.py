@@ -37,6 +37,7 @@ COMMANDS = {
     "pause": ("Pause the run", ""),
     "move": ("Move to", "Column, such as Planning"),
     "budget": ("Add dollars to the run", "Dollars, such as +2"),
+    "clean": ("Clean up the workspace", ""),
     "block": ("Block", "Reason, such as waiting for the contract"),
 }
 NOT_NOW = "Skipped: not possible right now, or you do not have the right."

@@ -118,10 +118,10 @@ def test_a_filter_narrows_the_list(ledger: Engine, wanted: dict[str, Any], place
         later = NOW + timedelta(days=1)
         event_store.append(db, card_seen("PVTI_2", 2), run_queued("r2", "PVTI_2"), at=NOW)
         event_store.append(db, WorkspaceTaken(RunId("r2"), "PVTI_2", "c", 1), at=later)
-        listed = workspaces.list_workspaces(db, None, WorkspaceFilter(**wanted), limit=9)
+        listed = workspaces.longest_unused(db, None, WorkspaceFilter(**wanted), limit=9)
         assert [it.workspace.place for it in listed] == places
-        assert workspaces.list_workspaces(db, [], limit=9) == ()
-        one = workspaces.list_workspaces(db, None, card_id=CardId("PVTI_2"), limit=9)
+        assert workspaces.longest_unused(db, [], limit=9) == ()
+        one = workspaces.longest_unused(db, None, card_id=CardId("PVTI_2"), limit=9)
         assert [it.card.card_id for it in one] == ["PVTI_2"]
 
 
