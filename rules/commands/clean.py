@@ -1,13 +1,10 @@
 """Remove the card's workspace from its host; the next run makes it again from what is saved."""
 
-from collections.abc import Iterator
 from datetime import datetime
 
 from ledger.events.conversation import CommandGiven
 from ledger.events.workspace import WorkspaceCleanAsked
 from ledger.rows.workspaces import CardWorkspace
-from ledger.states import RUN_HELD
-from rules.chatops.offers import CommandOffer, Urgency
 from rules.chatops.replies import say
 from rules.intents.outbound import Decision
 from rules.policy.model import Policy
@@ -20,14 +17,6 @@ ROLE = Role.WRITE
 TAKES = "optional"
 INSTEAD = "`discard` also removes what is saved nowhere else."
 DISCARD = "discard"
-
-
-def offers(policy: Policy, snapshot: Snapshot) -> Iterator[CommandOffer]:
-    """Offer it where a run has worked on the card, and none does so now."""
-    run = snapshot.run
-    if run and run.claimed_at is not None and run.state not in RUN_HELD:
-        hint = "Remove its workspace from the host: the next run makes it again from what is saved"
-        yield CommandOffer("clean", "Clean up", hint, Urgency.CARD)
 
 
 def handle(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime) -> Decision:

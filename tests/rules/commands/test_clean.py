@@ -8,11 +8,10 @@ from ledger.events.workspace import WorkspaceCleanAsked, WorkspaceKept
 from ledger.ids import CardId
 from ledger.rows.workspaces import CardWorkspace
 from ledger.states import RunState
-from rules.chatops.offers import fitting
 from rules.intents.outbound import Say
 from rules.snapshot import Snapshot
 from tests.rules.commands.cases import handled, told
-from tests.rules.scene import CARD, NOW, POLICY, R1, asks, card, ended, given, only, run
+from tests.rules.scene import CARD, NOW, R1, asks, card, ended, given, only
 
 PLACE = CardWorkspace(
     place=CARD,
@@ -66,16 +65,6 @@ def test_what_is_saved_nowhere_else_is_named_and_goes_only_with_the_word() -> No
 )
 def test_it_says_why_nothing_is_removed(places: tuple[CardWorkspace, ...], word: str, said: str) -> None:
     assert said in only(asks(with_place(*places), given("clean", word)), Say).text
-
-
-def test_it_is_offered_where_a_run_worked_and_none_does_now() -> None:
-    def offered(snapshot: Snapshot) -> bool:
-        return any(it.command == "clean" for it in fitting(POLICY, snapshot))
-
-    assert offered(card(run=replace(ended(), claimed_at=NOW)))
-    assert not offered(card(run=replace(ended(), claimed_at=None)))
-    assert not offered(card(run=replace(run(), claimed_at=NOW)))
-    assert not offered(card())
 
 
 def test_the_card_says_what_the_store_lacks_where_its_host_kept_the_workspace() -> None:
