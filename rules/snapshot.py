@@ -23,6 +23,7 @@ from ledger.rows.questions import QuestionRow
 from ledger.rows.runs import RunRow
 from ledger.rows.same_issue import RunElsewhere
 from ledger.rows.stops import StopRow
+from ledger.rows.workspaces import CardWorkspace
 from ledger.states import Gate, RunState
 from rules.errors import UnreadPartError
 from rules.text import plain
@@ -202,6 +203,7 @@ class Snapshot(CardRow):
     findings: FindingsReported | None = leave_unread("findings")  # of an investigation
     made: tuple[FollowUpRow, ...] = leave_unread("made")  # those of its follow-ups that became issues
     proposed: CardProposed | None = leave_unread("proposed")  # a card in another repository
+    workspaces: tuple[CardWorkspace, ...] = leave_unread("workspaces")  # of the card, on any host
     job: JobRow | None = leave_unread("job")  # the program's request that made the card
 
     @property

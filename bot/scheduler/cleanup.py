@@ -16,6 +16,7 @@ from bot.github.failed_deliveries import RETENTION
 from bot.runspec import builder
 from bot.runspec.store_mark import mark_store
 from bot.scheduler import dispatch
+from bot.scheduler.asked_cleanup import clean_asked, record_gone
 from ledger.errors import CardinalError, StaleClaimError
 from ledger.events.artifact import ArtifactDropped
 from ledger.ids import CardId, RunId
@@ -32,7 +33,7 @@ from runner.errors import RunnerError
 from runner.git import cleanup
 from runner.phases.recheck import PREFIX
 from runner.run.run_spec import HostPaths
-from runner.workspaces.card_folder import folder_name
+from runner.workspaces.card_folder import ASIDE, folder_name
 from runner.workspaces.contract import Backend, Leftover, Tenancy
 
 MAX_AT_ONCE = 500
@@ -187,6 +188,7 @@ def _tidy(services: Services, renew: Renew | None) -> Iterator[str]:
         with event_store.reading(services.engine) as db:
             return _is_alive(db, paths, run_id, generation)
 
+    yield from clean_asked(services, paths, dry_run=renew is None)
     for name in workspaces.names():
         backend = workspaces.load(name)
         if backend.problem():
@@ -196,6 +198,8 @@ def _tidy(services: Services, renew: Renew | None) -> Iterator[str]:
             yield from _remove(_places(services, backend, paths), renew)
         except RunnerError as error:
             log.warning("not tidied backend=%s reason=%s", name, error)
+    if renew:
+        record_gone(services, paths)
     dead = (*_gateways(paths, alive), *_exports(paths, alive), *_logs(services, paths))
     yield from _remove(dead, renew)
     try:
@@ -248,6 +252,8 @@ def _destroy(backend: Backend, places: HostPaths, card_id: CardId) -> None:
 
 
 def _is_over(db: Connection, places: HostPaths, place: CardId) -> bool:
+    if place.startswith(ASIDE):
+        return True
     if place.startswith(_CHAT):
         return _is_old(places.workspaces / place)
     if place.startswith(PREFIX):

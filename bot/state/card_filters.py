@@ -47,7 +47,7 @@ def read(
     if len(words) > MAX_WORDS:
         raise FilterError("search", f"a search may have up to {MAX_WORDS} words: remove some")
     return CardFilter(
-        _state(texts["state"], states) if texts["state"] else None,
+        read_state(texts["state"], states) if texts["state"] else None,
         spellings("repository", texts["repository"], choices.repositories),
         spellings("person", texts["person"], choices.people),
         spellings("label", texts["label"], choices.labels),
@@ -66,7 +66,8 @@ def word_of(state: CardState) -> str:
     return state_word(state) or "at rest"
 
 
-def _state(text: str, states: Collection[CardState]) -> CardState:
+def read_state(text: str, states: Collection[CardState] = tuple(CardState)) -> CardState:
+    """Return the state of that name. Raises FilterError."""
     named = text.casefold().replace("_", " ").replace("-", " ")
     for state in states:
         if named in (word_of(state), state.replace("_", " ")):

@@ -23,7 +23,7 @@ from ledger.events.run import (
 from ledger.ids import BoardId, CardId, RunId
 from ledger.log import event_store
 from ledger.model.limit_answers import Code
-from ledger.queries import attempts, run_queue, siblings
+from ledger.queries import attempts, run_queue, siblings, workspaces
 from ledger.queue import outbox
 from ledger.rows.cards import CardRow
 from ledger.rows.findings import FollowUpRow
@@ -238,6 +238,7 @@ READERS: Mapping[str, Callable[[Connection, Snapshot, Any, datetime], Any]] = {
     "findings": _findings,
     "made": _list_follow_ups,
     "proposed": _find_proposal,
+    "workspaces": lambda db, card, _event, _now: workspaces.of_card(db, card.card_id),
     "job": lambda db, card, _event, _now: jobs.of_card(db, card.card_id),
 }
 

@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass
 
-from ledger.event import Zoom
+from ledger.event import RuleEvent, Zoom
+from ledger.events.board import CardEvent
 from ledger.events.run import RunEvent
 from ledger.ids import RunId
 
@@ -34,7 +35,9 @@ class Checkpointed(RunEvent, shows_payload=True):
     `bundle`, `session` and `patch` are digests of blobs, empty where there is nothing: commits that the base
     does not have, the agent's session files, and the whole change as text, of so many `files_changed`. `refs`
     are the run's own names in the mirror, each with its commit; `stood_on` as in the workspace. `left_out`
-    names the parts that were not kept.
+    names the parts that were not kept. `uncommitted` are the first names of the `uncommitted_files`;
+    `disk_bytes` is the size of the workspace when it was last
+    measured, 0 before that.
     """
 
     place: str
@@ -49,6 +52,9 @@ class Checkpointed(RunEvent, shows_payload=True):
     stood_on: str = ""
     left_out: tuple[str, ...] = ()
     files_changed: int = 0
+    uncommitted: tuple[str, ...] = ()
+    uncommitted_files: int = 0
+    disk_bytes: int = 0
 
     def describe(self) -> str:
         without = f", without {'; '.join(self.left_out)}" if self.left_out else ""
@@ -71,3 +77,52 @@ class WorkspaceRestored(RunEvent, zoom=Zoom.ACTIVITY, shows_payload=True):
     def describe(self) -> str:
         without = f", without {'; '.join(self.missing)}" if self.missing else ""
         return f"continues the work of {self.source} on {self.source_host or 'this host'}{without}"
+
+
+@dataclass(frozen=True, slots=True)
+class WorkspaceCleanAsked(
+    CardEvent, RuleEvent, zoom=Zoom.ACTIVITY, line="{by} asked to remove the workspace on {host}"
+):
+    """Somebody wants the workspace `place` of `host` removed: that host does it, unless a run takes it first.
+
+    `discards`: also what the store does not have.
+    """
+
+    place: str
+    host: str
+    by: str
+    discards: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class WorkspaceCleaned(CardEvent, zoom=Zoom.ACTIVITY):
+    """The workspace `place` is not on `host` any more. `run_id` is the run that had it last.
+
+    `by` asked for it, and the next run makes it again from the run's checkpoint; empty where nobody asked: a
+    clean-up removed it, since no run will work there.
+    """
+
+    place: str
+    host: str
+    run_id: RunId
+    by: str = ""
+
+    def describe(self) -> str:
+        whose = f", as {self.by} asked" if self.by else ""
+        return f"the workspace on {self.host or 'this host'} is removed{whose}"
+
+
+@dataclass(frozen=True, slots=True)
+class WorkspaceKept(CardEvent, zoom=Zoom.ACTIVITY):
+    """The workspace `place` of `host` was not removed, though `by` asked: the store does not have these parts
+    of its checkpoint.
+    """
+
+    place: str
+    host: str
+    by: str
+    missing: tuple[str, ...]
+
+    def describe(self) -> str:
+        missing = "; ".join(self.missing)
+        return f"the workspace on {self.host or 'this host'} stays: not in the store: {missing}"

@@ -127,11 +127,11 @@ def progress_of(db: Connection, run_ids: Collection[RunId]) -> Mapping[RunId, Ru
 
 
 def _narrow(query: Select[Any], scopes: Sequence[CardScope], run_filter: RunFilter) -> Select[Any]:
-    seen = or_(false(), *map(_within, scopes))
+    seen = or_(false(), *map(is_within, scopes))
     return query.select_from(_FROM).where(seen, *_conditions(run_filter))
 
 
-def _within(scope: CardScope) -> ColumnElement[bool]:
+def is_within(scope: CardScope) -> ColumnElement[bool]:
     """Limit to runs on the board, whose own repository and that of whose card may both be seen."""
     on_board = cards.c.board_id == scope.board_id
     if scope.seen is None:

@@ -12,6 +12,7 @@ from ledger.fold import Fold
 from ledger.ids import RunId
 from ledger.states import RunState
 from ledger.views.runs import runs
+from ledger.views.workspaces import workspaces
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +34,9 @@ class CheckpointRow:
     stood_on: str
     left_out: tuple[str, ...]
     files_changed: int
+    uncommitted: tuple[str, ...] = ()
+    uncommitted_files: int = 0
+    disk_bytes: int = 0
 
 
 checkpoints = Table("view_checkpoints", VIEWS, *columns(CheckpointRow, "run_id"))
@@ -49,10 +53,14 @@ def of_place(db: Connection, place: str) -> CheckpointRow | None:
 
 
 def is_in_checkpoint(db: Connection, digest: str, since: datetime) -> bool:
-    """Return whether a blob belongs to a run that has not ended, or whose checkpoint is younger than that."""
+    """Return whether a blob belongs to a run that has not ended, or whose checkpoint is younger than that.
+
+    So does one whose workspace was removed since then because somebody asked: the next run continues from it.
+    """
     held = checkpoints.c
     named = or_(held.bundle == digest, held.session == digest, held.patch == digest)
-    alive = or_(held.at >= since, runs.c.state != RunState.ENDED)
+    cleaned = held.run_id.in_(select(workspaces.c.cleaned_run).where(workspaces.c.cleaned_at >= since))
+    alive = or_(held.at >= since, runs.c.state != RunState.ENDED, cleaned)
     query = select(held.seq).join(runs, runs.c.run_id == held.run_id).where(named, alive)
     return db.scalar(query.limit(1)) is not None
 

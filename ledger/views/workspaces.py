@@ -2,28 +2,42 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from datetime import datetime
 
 from sqlalchemy import Connection, Table
 
-from ledger.db.rows import columns, find, list_rows, recorder
+from ledger.db.rows import change, columns, find, keep, list_rows, setter
 from ledger.db.tables import VIEWS
-from ledger.events.workspace import WorkspaceTaken
+from ledger.event import Recorded
+from ledger.events.workspace import WorkspaceCleanAsked, WorkspaceCleaned, WorkspaceKept, WorkspaceTaken
 from ledger.fold import Fold
 from ledger.ids import RunId
 
 
 @dataclass(frozen=True, slots=True)
 class WorkspaceRow:
-    """The claim that took the workspace last; as in WorkspaceTaken."""
+    """The claim that took the workspace last, at `taken_at`; as in WorkspaceTaken.
+
+    `gone`: its host removed it since. `clean_by` asked for that, and `discards` what is not saved; both are
+    empty once a run took it, or the host answered. `cleaned_run` had it when it was last removed because
+    somebody asked.
+    """
 
     place: str
     run_id: RunId
     generation: int
     host: str
+    taken_at: datetime
+    gone: bool = False
+    clean_by: str = ""
+    discards: bool = False
+    cleaned_run: str = ""
+    cleaned_at: datetime | None = None
 
 
 workspaces = Table("view_workspaces", VIEWS, *columns(WorkspaceRow, "place"))
 fold = Fold()
+_UNASKED = {"clean_by": "", "discards": False}
 
 
 def get(db: Connection, place: str) -> WorkspaceRow | None:
@@ -36,4 +50,30 @@ def hosts_of(db: Connection, places: Iterable[str]) -> dict[str, str]:
     return {row.place: row.host for row in list_rows(db, WorkspaceRow, workspaces, place=tuple(places))}
 
 
-fold.on(WorkspaceTaken)(recorder(workspaces))
+def on_host(db: Connection, host: str) -> tuple[WorkspaceRow, ...]:
+    """Return the workspaces that are on the host, as far as the ledger knows."""
+    return list_rows(db, WorkspaceRow, workspaces, "place", host=host, gone=False)
+
+
+@fold.on(WorkspaceTaken)
+def _fold_workspace_taken(db: Connection, recorded: Recorded, event: WorkspaceTaken) -> None:
+    claim = {"run_id": event.run_id, "generation": event.generation, "host": event.host}
+    keep(
+        db,
+        workspaces,
+        {"place": event.place},
+        {**claim, **_UNASKED, "taken_at": recorded.at, "gone": False},
+    )
+
+
+fold.on(WorkspaceCleanAsked)(
+    setter(workspaces, lambda e: {"clean_by": e.by, "discards": e.discards}, "place", "host")
+)
+fold.on(WorkspaceKept)(setter(workspaces, lambda _: _UNASKED, "place", "host"))
+
+
+@fold.on(WorkspaceCleaned)
+def _fold_workspace_cleaned(db: Connection, recorded: Recorded, event: WorkspaceCleaned) -> None:
+    asked = {"cleaned_run": event.run_id, "cleaned_at": recorded.at} if event.by else {}
+    key = {"place": event.place, "host": event.host, "run_id": event.run_id}
+    change(db, workspaces, key, gone=True, **_UNASKED, **asked)

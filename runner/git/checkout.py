@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from runner.errors import WorkspaceError
 from runner.exec.child import Ran, finish
@@ -44,6 +45,18 @@ class PathList:
 
     names: tuple[str, ...]
     more: bool = False
+
+
+class KeptFiles(NamedTuple):
+    """HEAD and the commit of all files, both empty where `.git` cannot be read. `whole`: all files could be
+    read. `uncommitted` are the first names of so many files.
+    """
+
+    head: str
+    files: str
+    whole: bool
+    uncommitted: tuple[str, ...]
+    uncommitted_files: int
 
 
 class Checkout:
@@ -202,12 +215,8 @@ class Checkout:
         self._clean_head = (self._workspace.changes, head)
         return head
 
-    def keep(self, base: str, known: str, patterns: Sequence[str], cap_bytes: int) -> tuple[str, str, bool]:
-        """Leave bundle, patch and session archive in `layout.out`; return HEAD, the commit of all files, and
-        whether all could be read.
-
-        The commits are empty where `.git` cannot be read. Nothing is left where they are the `known` ones.
-        """
+    def keep(self, base: str, known: str, patterns: Sequence[str], cap_bytes: int) -> KeptFiles:
+        """Leave bundle, patch and session archive in `layout.out`; no bundle of the `known` commits."""
         blocks = str(cap_bytes // 512)
         arguments = (self._workspace.layout.out, base, known, " ".join(patterns), blocks)
         ran = self._run("bundle", scripts.command(scripts.KEEP, *arguments, prologue=""), exporting=True)
@@ -215,7 +224,10 @@ class Checkout:
         rows = ran.out.split("\n")
         commits = next((row for row in rows if _COMMITS.fullmatch(row)), " ")
         head, _, files = commits.partition(" ")
-        return head, files, "incomplete" not in rows
+        facts = [row.partition(" ") for row in rows]
+        names = tuple(unquote_path(name) for word, _, name in facts if word == "uncommitted")
+        counts = (int(number) for word, _, number in facts if word == "uncommitted-files")
+        return KeptFiles(head, files, "incomplete" not in rows, names, next(counts, 0))
 
     def uncommit(self, ref: str) -> None:
         """Bring the files of a ref of the mirror, as changes that are not committed."""

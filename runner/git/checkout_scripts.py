@@ -32,6 +32,7 @@ _WORDS = (
 )
 _CODES = {word: code for code, word in enumerate(_WORDS, 101)}  # neither git's own nor a shell's
 CONFLICT = 121
+MAX_UNCOMMITTED, _NAME_BYTES = 20, 400  # names of files that a checkpoint has, each of so many bytes
 _UNUSABLE = 122
 ORIGIN = "CARDINAL_ORIGIN"  # the variable with the address that people know the repository by
 
@@ -252,6 +253,11 @@ else
   echo incomplete
 fi
 echo "$head $files"
+[ "$files" = "$head" ] || g diff-tree -r --name-only "$head" "$files" > "$place/changed"
+[ ! -s "$place/changed" ] || {{
+  echo "uncommitted-files $(wc -l < "$place/changed")"
+  head -n {MAX_UNCOMMITTED} "$place/changed" | cut -b 1-{_NAME_BYTES} | sed 's/^/uncommitted /'
+}}
 [ "$head $files" != "$3" ] || exit 0
 echo "$head" > "$GIT_DIR/refs/cardinal/head" && echo "$files" > "$GIT_DIR/refs/cardinal/files" || exit
 if [ "$(g rev-list --count "$files" --not "$2")" != 0 ]; then

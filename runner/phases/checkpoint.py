@@ -41,6 +41,7 @@ from runner.session.context import CheckpointPace, RunContext
 from runner.session.keep import keep
 from runner.session.records import transcript_of
 from runner.text.plain import one_line, redact
+from runner.text.untrusted import flat
 
 MAX_FILES = 1_000
 _LINES = (".jsonl", ".json")
@@ -116,6 +117,7 @@ LIVE_TRIES = 3
 LIVE_HOLD_S = 120.0  # the same at an interval: longer than a store may be silent
 KEPT, FILES = "kept", "files"  # the run's names in the mirror
 _WHY_CHARS = 200
+_NAME_CHARS = 120
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,100}")
 log = logging.getLogger(__name__)
 
@@ -198,16 +200,17 @@ def _store_checkpoint(run: RunContext, beat: Beat, hold_s: float) -> Checkpointe
     checkout = Checkout(run.workspace, run.mirror, spec.authorship.author, beat)
     known = f"{before.head} {before.files}" if before is not None else ""
     patterns = session_patterns(run)
-    head, files, whole = checkout.keep(run.mirror.head(spec.base_branch), known, patterns, MAX_BUNDLE_BYTES)
+    kept = checkout.keep(run.mirror.head(spec.base_branch), known, patterns, MAX_BUNDLE_BYTES)
+    head, files = kept.head, kept.files
     names = run.mirror.beating(beat).names_of(spec.run_id)
-    left_out = [] if whole else ["uncommitted files that git could not take"]
+    left_out = [] if kept.whole else ["uncommitted files that git could not take"]
     with _folder(run) as folder, run.log.holding(hold_s):
         session = _session(run, folder, patterns, left_out, beat)
         if not session and before is not None:
             session = before.session  # who knows less than the files say does no harm
         if before is not None and known == f"{head} {files}":
             bundle, patch, files_changed = before.bundle, before.patch, before.files_changed
-            if session == before.session:
+            if (session, spec.generation) == (before.session, before.generation):
                 return None
         elif spec.investigates:
             bundle, patch, files_changed = "", "", 0  # what it writes is thrown away
@@ -230,6 +233,9 @@ def _store_checkpoint(run: RunContext, beat: Beat, hold_s: float) -> Checkpointe
         stood_on=run.workspace.read_base(),
         left_out=tuple(left_out),
         files_changed=files_changed,
+        uncommitted=tuple(flat(redact(name), _NAME_CHARS) for name in kept.uncommitted),
+        uncommitted_files=kept.uncommitted_files,
+        disk_bytes=run.scales.disk_bytes,
     )
 
 
@@ -318,9 +324,11 @@ def bring(run: RunContext) -> Brought | None:
     """
     spec, card_id = run.spec, tenancy(run.spec).card_id
     row = run.log.checkpoint(card_id)
-    if row is None or (row.run_id != spec.run_id and row.host == spec.host):
+    last = run.log.workspace(card_id)
+    cleaned = row is not None and last is not None and last.cleaned_run == row.run_id
+    if row is None or (row.run_id != spec.run_id and row.host == spec.host and not cleaned):
         return None  # a folder of this host that is gone was removed on purpose
-    if row.host == spec.host and run.history.stages.visits:
+    if row.host == spec.host and run.history.stages.visits and not cleaned:
         return None  # its mirror has what the stages handed over
     own = row.run_id == spec.run_id
     published = not own and run.log.ending_of(row.run_id) is Ending.SUCCEEDED

@@ -48,9 +48,10 @@ class Ground:
 
 @dataclass(slots=True)
 class Scales:
-    """When the workspace is measured next."""
+    """When the workspace is measured next, and how much disk it took the last time."""
 
     due_at: float = float("-inf")
+    disk_bytes: int = 0
 
 
 @dataclass(slots=True)
@@ -151,6 +152,7 @@ class RunContext:
         """Return a sentence for people when the workspace exceeds its disk or files; else nothing."""
         share = self.spec.resources
         usage = self.workspace.usage(share.files)
+        self.scales.disk_bytes = usage.disk_bytes
         if usage.files > share.files:  # first: of more than these the disk is not measured
             return (
                 f"the workspace has more than {share.files:,} files and folders, its share: make fewer, or"

@@ -5,6 +5,7 @@ import hashlib
 import json
 import os
 import re
+import secrets
 import shutil
 import stat
 import subprocess
@@ -328,6 +329,31 @@ def folder_name(card_id: CardId) -> str:
     return hashlib.sha256(card_id.encode()).hexdigest()[:32]
 
 
+ASIDE = "aside-"  # begins the names of folders that were set aside: no card has them
+
+
+def is_there(workspaces: Path, card_id: CardId) -> bool:
+    return (workspaces / folder_name(card_id)).is_dir()
+
+
+@contextmanager
+def set_aside(workspaces: Path, card_id: CardId) -> Iterator[None]:
+    """Rename the card's folder, if there is one: it is nobody's then, and only to be removed.
+
+    Where the block fails, the folder has its name again.
+    """
+    folder, aside = workspaces / folder_name(card_id), workspaces / f"{ASIDE}{secrets.token_hex(8)}"
+    moves = folder.is_dir()
+    if moves:
+        folder.rename(aside)
+    try:
+        yield
+    except BaseException:
+        if moves:
+            aside.rename(folder)
+        raise
+
+
 def cards_in(workspaces: Path) -> tuple[CardId, ...]:
     """Return the cards that have a folder there.
 
@@ -338,7 +364,12 @@ def cards_in(workspaces: Path) -> tuple[CardId, ...]:
 
 
 def _card_of(folder: Path) -> CardId:
-    """Return the card of a folder; empty for one without a mark whose name is no card's."""
+    """Return the card of a folder; empty for one without a mark whose name is no card's.
+
+    One that was set aside has its own name.
+    """
+    if folder.name.startswith(ASIDE):
+        return CardId(folder.name)
     try:
         marked = (folder / "card").read_text(encoding="utf-8")
     except FileNotFoundError:

@@ -1,7 +1,7 @@
 """One command for many cards: what it would do to each, then, once confirmed, each card's own command."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from threading import BoundedSemaphore
 
 from flask import Response, make_response, render_template, request
@@ -24,6 +24,7 @@ from ledger.queue.sign_ins import SignIn
 from ledger.rows.cards import CardRow
 from ledger.views import cards
 from rules.chatops import parser
+from rules.registry import COMMANDS as ALL_COMMANDS
 from rules.text import count, plain, sentence
 
 PATH, CONFIRMED = "/bulk", "/bulk/confirmed"
@@ -38,6 +39,7 @@ COMMANDS = {
     "move": ("Move to", "Column, such as Planning"),
     "label": ("Add labels", "Labels, such as bug, area:api"),
     "budget": ("Add dollars to the run", "Dollars, such as +2"),
+    "clean": ("Clean up the workspace", ""),
     "block": ("Block", "Reason, such as waiting for the contract"),
 }
 NOT_NOW = "Skipped: not possible right now, or you do not have the right."
@@ -155,7 +157,13 @@ def _plan(site: Site, visit: SignIn, card_id: CardId, command: str, text: str) -
     if card is None:
         return None
     about = (card_id, f"{card.repository}#{card.number}", path_of(card.repository, card.number, card_id))
-    for it in offered.for_card(site, visit, card_id):
+    formless = ALL_COMMANDS.load(command).offers is None
+    for it in offered.for_card(site, visit, card_id, every=formless):
+        more = dict(it.offer.choices).get(command, "")
+        if formless and not it.offer.name and more:
+            what = sentence(more.partition(": ")[2])
+            own = offered.form_view(site, card_id, replace(it.offer, name=command))
+            return Planned(*about, plain(card.title, 120), what, command, own.token)
         if it.offer.command == command and (command != "move" or text in dict(it.offer.choices)):
             what = f"Move to {text}." if command == "move" else sentence(it.offer.hint)
             return Planned(*about, plain(card.title, 120), what, it.offer.name, it.token)

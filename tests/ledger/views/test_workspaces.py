@@ -20,8 +20,8 @@ def test_the_newest_claim_of_a_workspace_counts_and_each_place_for_itself(ledger
             WorkspaceTaken(RUN, CARD, "c", 2, left_on="b"),
             at=NOW,
         )
-        assert workspaces.get(db, CARD) == WorkspaceRow(CARD, RUN, 2, "c")
-        assert workspaces.get(db, f"look-{CARD}") == WorkspaceRow(f"look-{CARD}", RUN, 1, "b")
+        assert workspaces.get(db, CARD) == WorkspaceRow(CARD, RUN, 2, "c", NOW)
+        assert workspaces.get(db, f"look-{CARD}") == WorkspaceRow(f"look-{CARD}", RUN, 1, "b", NOW)
         assert workspaces.get(db, "PVTI_9") is None
         places = (CARD, f"look-{CARD}", "PVTI_9")
         assert workspaces.hosts_of(db, places) == {CARD: "c", f"look-{CARD}": "b"}

@@ -127,8 +127,8 @@ def test_files_are_kept_and_committed_also_where_the_agent_replaced_its_commit(
     other = checkout.commit_leftovers("Other")
     git(place, "reset", "--soft", before)
     git(place, "replace", before, other)
-    head, files, _ = checkout.keep(before, "", (), 10_000_000)
-    assert head == before != files
+    kept = checkout.keep(before, "", (), 10_000_000)
+    assert kept.head == before != kept.files
     assert checkout.commit_leftovers("Again") != before
 
 
