@@ -1,10 +1,11 @@
 """The life of a run: queued, claimed, stepping, parked, ended; its agent's words and acts on the way."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ledger.event import Event, RuleEvent, Zoom
 from ledger.events.board import name_person
 from ledger.ids import CardId, QuestionId, RunId
+from ledger.metadata import Metadata
 from ledger.states import Ending, RunState
 
 CHECK = "check"  # the kind of a run that only checks what is on GitHub: it is no attempt at the card
@@ -465,13 +466,17 @@ class CriterionTest:
 
 @dataclass(frozen=True, slots=True)
 class FinalReported(RunEvent, zoom=Zoom.CONVERSATION, line="report: {done}", section="report"):
-    """The final report, with changes, points to check and open questions: the deliberate end of the work."""
+    """The final report, with changes, points to check and open questions: the deliberate end of the work.
+
+    `metadata` are facts for programs and for whoever continues.
+    """
 
     done: str
     changed: tuple[str, ...]
     check: tuple[str, ...]
     open_questions: tuple[str, ...]
     criteria: tuple[CriterionTest, ...] = ()
+    metadata: Metadata = field(default_factory=dict, hash=False)
 
 
 @dataclass(frozen=True, slots=True)

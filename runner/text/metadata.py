@@ -1,0 +1,24 @@
+"""Metadata from outside: checked, and without tokens, hidden characters and the codes of a terminal. Pure."""
+
+from typing import Annotated
+
+from pydantic import BeforeValidator
+from pydantic_core import PydanticCustomError
+
+from ledger.metadata import Metadata, describe_problem, each_text
+from runner.text.plain import redact, without_terminal_codes
+from runner.text.untrusted import without_invisible
+
+
+def clean_metadata(value: object) -> object:
+    """Return the metadata as it may be kept; what it returned once stays as it is.
+
+    Raises PydanticCustomError, with the remedy, where it does not fit.
+    """
+    because = describe_problem(value)
+    if because or not isinstance(value, dict):
+        raise PydanticCustomError("metadata", "{because}", {"because": because})
+    return each_text(value, lambda text: redact(without_invisible(without_terminal_codes(text))))
+
+
+SentMetadata = Annotated[Metadata, BeforeValidator(clean_metadata)]
