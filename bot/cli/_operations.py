@@ -50,9 +50,12 @@ OPTIONS = (
 )
 SHORT: Mapping[str, str] = {
     "create_job": "create",
+    "claim_job": "claim",
     "get_job": "show",
     "get_stats": "stats",
     "give_command": "command",
+    "hand_in_run": "hand-in",
+    "heartbeat_run": "heartbeat",
     "list_events": "events",
     "list_inbox": "inbox",
     "list_jobs": "list",

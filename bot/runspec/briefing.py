@@ -11,7 +11,7 @@ from bot.bootstrap import Services
 from bot.github.api import roles
 from bot.state import policies
 from ledger.events.findings import FindingsReported
-from ledger.events.run import CHECK
+from ledger.events.run import CHECK, OWN
 from ledger.ids import CardId, RunId
 from ledger.log import event_store
 from ledger.metadata import Metadata, lines_of
@@ -72,7 +72,12 @@ def source(db: Connection, card: CardRow, run_id: RunId, *, author_trusted: bool
     run = runs.get(db, run_id)
     last = next((past for past in before if past.claimed_at is not None), None)
     earlier = [
-        EarlierRun(past.run_id, f"{past.ending or past.state} {past.reason}".strip(), _report(db, past))
+        EarlierRun(
+            past.run_id,
+            f"{past.ending or past.state} {past.reason}".strip(),
+            _report(db, past),
+            past.agent != OWN,
+        )
         for past in before
     ]
     return BriefingSource(
@@ -164,7 +169,8 @@ def _by_runs(db: Connection, card_id: CardId) -> Iterator[tuple[datetime, HandOv
     for run in past:
         if run.run_id in known or run.ending is Ending.SUCCEEDED:
             state = run.ending or run.state
-            origin = f"{run.run_id} by {run.agent}, {state}{f' ({run.reason})' if run.reason else ''}"
+            who = f"a worker of {run.worker}" if run.agent == OWN else run.agent
+            origin = f"{run.run_id} by {who}, {state}{f' ({run.reason})' if run.reason else ''}"
             yield run.ended_at or run.queued_at, HandOver(origin, _report(db, run))
 
 

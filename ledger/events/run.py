@@ -9,6 +9,7 @@ from ledger.metadata import Metadata
 from ledger.states import Ending, RunState
 
 CHECK = "check"  # the kind of a run that only checks what is on GitHub: it is no attempt at the card
+OWN = "own"  # the agent of a run that a worker of somebody's own claims: Cardinal starts none for it
 RESTORED = "restored"  # the door and the reason of runs that a ledger from a back-up finds on GitHub
 BY_PUSH = "push"  # as whom one is started that nobody asked for
 

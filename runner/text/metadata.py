@@ -6,8 +6,7 @@ from pydantic import BeforeValidator
 from pydantic_core import PydanticCustomError
 
 from ledger.metadata import Metadata, describe_problem, each_text
-from runner.text.plain import redact, without_terminal_codes
-from runner.text.untrusted import without_invisible
+from runner.text.given import clean_text
 
 
 def clean_metadata(value: object) -> object:
@@ -18,7 +17,7 @@ def clean_metadata(value: object) -> object:
     because = describe_problem(value)
     if because or not isinstance(value, dict):
         raise PydanticCustomError("metadata", "{because}", {"because": because})
-    return each_text(value, lambda text: redact(without_invisible(without_terminal_codes(text))))
+    return each_text(value, clean_text)
 
 
 SentMetadata = Annotated[Metadata, BeforeValidator(clean_metadata)]
