@@ -53,7 +53,7 @@ def _describe_entry(name: object, value: object, depth: int) -> str:
     return _describe_value(value, depth)
 
 
-def each_text(metadata: Metadata, change: Callable[[str], str]) -> Metadata:
+def change_texts(metadata: Metadata, change: Callable[[str], str]) -> Metadata:
     """Return the metadata with every name and text in it changed, and lists as lists."""
     return {change(name): _change(value, change) for name, value in metadata.items()}
 
@@ -63,7 +63,7 @@ def _change(value: Any, change: Callable[[str], str]) -> Any:
         case str():
             return change(value)
         case dict():
-            return each_text(value, change)
+            return change_texts(value, change)
         case list() | tuple():
             return [_change(item, change) for item in value]
     return value

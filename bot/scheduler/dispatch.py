@@ -27,8 +27,15 @@ from ledger.states import RUN_HELD, Ending, Reason, RunState
 from ledger.views import boards, budgets, cards, questions, runs, workspaces
 from rules.policy.column import ColumnPolicy
 from rules.policy.model import Policy
-from rules.runs import queue
-from rules.runs.queue import Demand, HostCapacity, RunSelection, Waiting, choose_runs, shares
+from rules.runs.queue import (
+    Demand,
+    HostCapacity,
+    RunSelection,
+    Waiting,
+    choose_runs,
+    claim_obstacle,
+    shares,
+)
 from rules.snapshot import LEAVE
 from runner.checks.places import LOOK
 from runner.errors import KilledError
@@ -281,7 +288,7 @@ def claim_run(
         return lease
 
 
-def claim_obstacle(db: Connection, run: RunRow, policy: Policy, now: datetime) -> str:
+def find_claim_obstacle(db: Connection, run: RunRow, policy: Policy, now: datetime) -> str:
     """Return why a worker of somebody's own may not claim this queued run now; empty where it may."""
     board_id = run.board_id
     if board_id in boards.list_removed(db):
@@ -292,7 +299,7 @@ def claim_obstacle(db: Connection, run: RunRow, policy: Policy, now: datetime) -
     row = runs.QueuedRow(**{field.name: getattr(run, field.name) for field in fields(runs.QueuedRow)})
     held_back = snapshots.hold_back(db, policy, _waiting(db, (row,)))
     (waiting,) = same_issue.hold_same_issue(db, held_back)
-    return queue.claim_obstacle(
+    return claim_obstacle(
         policy,
         replace(waiting, wish_usd=0.0),
         loads.board_load(db, board_id, now.date(), {run.card_id}),

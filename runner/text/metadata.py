@@ -5,7 +5,7 @@ from typing import Annotated
 from pydantic import BeforeValidator
 from pydantic_core import PydanticCustomError
 
-from ledger.metadata import Metadata, describe_problem, each_text
+from ledger.metadata import Metadata, change_texts, describe_problem
 from runner.text.given import clean_text
 
 
@@ -17,7 +17,7 @@ def clean_metadata(value: object) -> object:
     because = describe_problem(value)
     if because or not isinstance(value, dict):
         raise PydanticCustomError("metadata", "{because}", {"because": because})
-    return each_text(value, clean_text)
+    return change_texts(value, clean_text)
 
 
 SentMetadata = Annotated[Metadata, BeforeValidator(clean_metadata)]

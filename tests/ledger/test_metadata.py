@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from ledger.metadata import MAX_BYTES, MAX_DEPTH, describe_problem, each_text, lines_of
+from ledger.metadata import MAX_BYTES, MAX_DEPTH, change_texts, describe_problem, lines_of
 
 
 def nested(levels: int, innermost: Any = 1) -> Any:
@@ -47,6 +47,6 @@ def test_metadata_is_bounded_and_its_sender_reads_the_remedy(metadata: Any, beca
 
 def test_each_text_and_name_is_changed_wherever_it_stands() -> None:
     metadata = {"a": "x", "b": ["x", {"x": ("x", 1)}]}
-    changed = each_text(metadata, lambda text: text.replace("x", "y"))
+    changed = change_texts(metadata, lambda text: text.replace("x", "y"))
     assert changed == {"a": "y", "b": ["y", {"y": ["y", 1]}]}
     assert lines_of(changed) == ("a: y", 'b: ["y", {"y": ["y", 1]}]')

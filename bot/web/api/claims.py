@@ -77,7 +77,7 @@ class WorkReport:
     metadata: Metadata | None = None
 
 
-def claim(call: SiteRequest, card: CardRow, lease_s: int) -> tuple[Claim, str]:
+def claim_card(call: SiteRequest, card: CardRow, lease_s: int) -> tuple[Claim, str]:
     """Claim the card's run, or one made for it, once for each key; return the claim and the briefing.
 
     Raises ApiError, GithubError, ReusedKeyError.
@@ -100,7 +100,7 @@ def claim(call: SiteRequest, card: CardRow, lease_s: int) -> tuple[Claim, str]:
     return Claim(run, run.generation, lease.until), told
 
 
-def heartbeat(call: SiteRequest, run: RunRow, generation: int, *, progress: str, lease_s: int) -> Claim:
+def extend_claim(call: SiteRequest, run: RunRow, generation: int, *, progress: str, lease_s: int) -> Claim:
     """Extend the claim, with a line for people if there is one. Raises ApiError where the run is to stop."""
     services = _services(call, run)
     with event_store.writing(services.engine) as db:
@@ -203,7 +203,7 @@ def _take(
     run_id = live.run_id if live else _queue(db, policy, snapshot, call.visit.login, now)
     run = runs.get(db, run_id)
     assert run is not None
-    obstacle = dispatch.claim_obstacle(db, run, policy, now)
+    obstacle = dispatch.find_claim_obstacle(db, run, policy, now)
     lease = (
         None
         if obstacle

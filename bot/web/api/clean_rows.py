@@ -3,7 +3,7 @@
 from dataclasses import fields, is_dataclass, replace
 from typing import Any, TypeVar
 
-from ledger.metadata import each_text
+from ledger.metadata import change_texts
 from runner.text.untrusted import without_invisible
 
 MAX_TEXT = 20_000
@@ -26,5 +26,5 @@ def _clean(value: Any) -> Any:
     if isinstance(value, tuple):
         return tuple(map(_clean, value[:MAX_ITEMS]))
     if isinstance(value, dict):
-        return each_text(value, without_invisible)
+        return change_texts(value, without_invisible)
     return clean_row(value) if is_dataclass(value) else value

@@ -46,7 +46,7 @@ Input, Output = JobClaim, ClaimedRun
 
 def run(call: SiteRequest, given: JobClaim) -> ClaimedRun:
     """Claim it once. Raises ApiError, BusyError, GithubError, ReusedKeyError."""
-    claim, briefing = claims.claim(call, jobs.card_of(call, given, acts=True), given.lease_s)
+    claim, briefing = claims.claim_card(call, jobs.card_of(call, given, acts=True), given.lease_s)
     return ClaimedRun(
         run=claim.run.run_id,
         generation=claim.generation,

@@ -18,7 +18,7 @@ EXAMPLE: Mapping[str, Any] = {"run": "r1", "generation": 1, "progress": "Half of
 MAX_PROGRESS = 500
 
 
-class Heartbeat(RunName):
+class SentHeartbeat(RunName):
     """The run, the claim, and a line for people."""
 
     generation: int = Field(ge=1, le=2**31, description="The claim's")
@@ -38,12 +38,12 @@ class ExtendedClaim(ApiModel):
     until: datetime = Field(description="When the claim runs out without another heartbeat")
 
 
-Input, Output = Heartbeat, ExtendedClaim
+Input, Output = SentHeartbeat, ExtendedClaim
 
 
-def run(call: SiteRequest, given: Heartbeat) -> ExtendedClaim:
+def run(call: SiteRequest, given: SentHeartbeat) -> ExtendedClaim:
     """Extend it. Raises ApiError where the claim is over or people stopped the run, and BusyError."""
-    claim = claims.heartbeat(
+    claim = claims.extend_claim(
         call,
         jobs.require_run(call, given.run),
         given.generation,

@@ -1,17 +1,28 @@
 """A worker of somebody's own claims a card, keeps its claim alive, and hands the work in."""
 
+import json
+import subprocess
+import sys
 from typing import Any
 
 import pytest
 
 from bot.scheduler import dispatch
+from bot.web.mcp.tools import list_tools
 from forge.store.board import Item
+from ledger.events.conversation import HandedOver
 from ledger.events.run import FinalReported, RunClaimed, RunEnded, RunQueued
 from ledger.log import event_store
 from ledger.queue import leases
+from tests.bot.cli.test_job import Shell, shell
 from tests.bot.flows.runs.test_dependencies import block, close
+from tests.bot.flows.settings import with_column
 from tests.bot.web.api.program import Program, path_of
+from tests.bot.web.mcp.test_stdio import served
 from tests.bot.web.pages.world import Pages
+from tests.house.source import ROOT
+
+__all__ = ["shell"]
 
 
 def lying(pages: Pages, title: str = "Measure") -> Item:
@@ -183,3 +194,64 @@ def test_rights_limits_stops_and_dependencies_hold_for_a_claim_too(pages: Pages)
     claimed(bob, path)
     assert len(cardinal.events(RunQueued)) == before + 1
     assert [it.ending for it in cardinal.events(RunEnded) if it.ending == "lost"] == []
+
+
+def test_the_script_of_the_docs_does_the_cards_that_wait_for_it(pages: Pages) -> None:
+    cardinal, bob = pages.cardinal, Program(pages, "bob")
+    cardinal.set_policy(with_column(agent="own"))
+    cardinal.catch_up()
+    blocker, blocked = cardinal.new("First"), cardinal.new("Second")
+    block(cardinal, blocked, blocker)
+    item = cardinal.new("Count me", column="In Progress")
+    cardinal.catch_up()
+    cardinal.drag(blocked, "In Progress")
+    cardinal.catch_up()
+    run = cardinal.run_of(item)
+    assert (run.agent, cardinal.ready()) == ("own", ())
+    assert cardinal.card(item).because == f"{run.run_id} is waiting for a worker of your own to claim it"
+    waits = bob.send("POST", f"{path_of(pages, blocked)}/claim", {})
+    assert "waiting for" in waits.get_json()["detail"], waits.text
+    close(cardinal, blocker)
+    cardinal.catch_up()
+    with served(pages) as address:
+        environ = {"CARDINAL_URL": address, "CARDINAL_TOKEN": bob.token}
+        command = (sys.executable, str(ROOT / "docs" / "worker.py"), "In Progress")
+        subprocess.run(command, env=environ, check=True, timeout=60)
+    cardinal.catch_up()
+    for done in (item, blocked):
+        assert cardinal.card(done).state == "work_complete"
+        report = bob.get(path_of(pages, done))["report"]
+        assert report["done"] == f"Counted {report['metadata']['words']} words."
+        cardinal.comment(done, f"It has {report['metadata']['words']} words.")
+    assert len(cardinal.events(RunClaimed)) == 2
+    cardinal.assert_no_leftovers()
+
+
+def test_a_worker_at_the_command_line_and_in_mcp_has_the_same_operations(pages: Pages, shell: Shell) -> None:
+    cardinal = pages.cardinal
+    card = cardinal.card(lying(pages))
+    name = f"{card.repository}#{card.number}"
+    run = json.loads(shell("claim", name, "--lease_s", "60", "--json").stdout)
+    beat = shell("heartbeat", run["run"], str(run["generation"]), "--progress", "half", "--json")
+    assert (beat.exit_code, "until" in beat.stdout) == (0, True), beat.output
+    given = (
+        "--metadata",
+        "ms=12",
+        "--metadata",
+        'tags=["a", "b"]',
+        "--metadata",
+        "note=x=y",
+        "--check",
+        "sum",
+    )
+    ended = shell("hand-in", run["run"], str(run["generation"]), "succeeded", "Measured.", *given)
+    assert ended.exit_code == 0, ended.output
+    (final,) = cardinal.events(FinalReported)
+    assert (final.check, final.metadata) == (("sum",), {"ms": 12, "tags": ["a", "b"], "note": "x=y"})
+    again = shell("heartbeat", run["run"], "1")
+    assert (again.exit_code, "has ended" in again.stderr) == (1, True), again.output
+    done = shell("command", "complete", name, "--text", "Port 80.", "--metadata", "port=80", "--json")
+    assert (done.exit_code, json.loads(done.stdout)["done"]) == (0, True), done.output
+    (handed_over,) = cardinal.events(HandedOver)
+    assert (handed_over.by, handed_over.metadata) == ("bob", {"port": 80})
+    assert {"claim_job", "heartbeat_run", "hand_in_run"} <= {tool.name for tool in list_tools()}
