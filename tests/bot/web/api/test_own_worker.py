@@ -9,7 +9,6 @@ import pytest
 
 from bot.scheduler import dispatch
 from bot.web.mcp.tools import list_tools
-from forge.store.board import Item
 from ledger.events.conversation import HandedOver
 from ledger.events.run import FinalReported, RunClaimed, RunEnded, RunQueued
 from ledger.log import event_store
@@ -17,21 +16,12 @@ from ledger.queue import leases
 from tests.bot.cli.test_job import Shell, shell
 from tests.bot.flows.runs.test_dependencies import block, close
 from tests.bot.flows.settings import with_column
-from tests.bot.web.api.program import Program, path_of
+from tests.bot.web.api.program import Program, lying, path_of
 from tests.bot.web.mcp.test_stdio import served
 from tests.bot.web.pages.world import Pages
 from tests.house.source import ROOT
 
 __all__ = ["shell"]
-
-
-def lying(pages: Pages, title: str = "Measure") -> Item:
-    """Return a card in the execution column whose run was cancelled, so that nobody works on it."""
-    item = pages.cardinal.new(title, column="In Progress")
-    pages.cardinal.catch_up()
-    pages.cardinal.say(item, "/cardinal cancel")
-    pages.cardinal.catch_up()
-    return item
 
 
 def claimed(program: Program, path: str, **fields: Any) -> Any:
