@@ -31,6 +31,7 @@ from ledger.events.run import (
     RunEnded,
     RunEvent,
     RunParked,
+    RunSteered,
     RunStepped,
 )
 from ledger.ids import RunId
@@ -54,16 +55,21 @@ from runner.text.plain import cut_bytes, one_line
 
 MIN_LEASE_S, LEASE_S, MAX_LEASE_S = 10, 900, 86_400
 HOLDER = f"{OWN}:"  # begins the holder of such a lease, which is no process
+MAX_MESSAGES = 20  # the newest
 _DETAIL_BYTES = 2_000
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A claimed run: every later request about it carries its `generation`."""
+    """A claimed run: every later request about it carries its `generation`.
+
+    `messages` are what people told its worker since it claimed the run, the oldest first.
+    """
 
     run: RunRow
     generation: int
     until: datetime
+    messages: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,10 +119,20 @@ def extend_claim(call: SiteRequest, run: RunRow, generation: int, *, progress: s
             if line and line != run.last_line:
                 event_store.append(db, Progressed(run.run_id, line), at=now)
         reactor.advance(db, now=now)
+        messages = _list_messages(db, run)
     wake(services)
     if stopped:
         raise stopped
-    return Claim(run, generation, lease.until)
+    return Claim(run, generation, lease.until, messages)
+
+
+def _list_messages(db: Connection, run: RunRow) -> tuple[str, ...]:
+    told = event_store.newest_of(db, f"run:{run.run_id}", RunSteered, MAX_MESSAGES)
+    return tuple(
+        f"{event.by}: {event.text}"
+        for at, event in reversed(told)
+        if run.claimed_at is None or at >= run.claimed_at
+    )
 
 
 def hand_in(

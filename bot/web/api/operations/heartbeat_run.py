@@ -11,6 +11,7 @@ from bot.web.api.jobs import RunName
 from bot.web.api.operation import ApiModel, SiteRequest
 from ledger.queue.api_tokens import Scope
 from runner.text.given import GivenText
+from runner.text.untrusted import without_invisible as clean
 
 METHOD, PATH = "POST", "/runs/{run}/heartbeat"
 SCOPE = Scope.ACT
@@ -36,6 +37,9 @@ class ExtendedClaim(ApiModel):
 
     run: str
     until: datetime = Field(description="When the claim runs out without another heartbeat")
+    messages: list[str] = Field(
+        description="What people told its worker since it was claimed; the newest 20, oldest first"
+    )
 
 
 Input, Output = SentHeartbeat, ExtendedClaim
@@ -50,4 +54,5 @@ def run(call: SiteRequest, given: SentHeartbeat) -> ExtendedClaim:
         progress=given.progress,
         lease_s=given.lease_s,
     )
-    return ExtendedClaim(run=claim.run.run_id, until=claim.until)
+    messages = [clean(message) for message in claim.messages]
+    return ExtendedClaim(run=claim.run.run_id, until=claim.until, messages=messages)

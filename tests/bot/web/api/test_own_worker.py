@@ -55,6 +55,10 @@ def test_a_program_claims_a_card_works_and_hands_it_in_like_a_run(pages: Pages) 
     beat = bob.send("POST", f"/runs/{run['run']}/heartbeat", {"generation": 1, "progress": "half\nof it"})
     assert (beat.status_code, beat.get_json()["until"] > run["until"]) == (200, True), beat.text
     assert bob.get(f"/runs/{run['run']}")["last_line"] == "half of it"
+    cardinal.say(item, "/cardinal redirect In milliseconds, please.")
+    cardinal.catch_up()
+    beat = bob.send("POST", f"/runs/{run['run']}/heartbeat", {"generation": 1})
+    assert beat.get_json()["messages"] == ["alice: In milliseconds, please."]
     sent = report(run, changed=["t.csv"], check=["the sum"], open_questions=["why?"], metadata={"ms": 12})
     for _ in range(2):
         ended = bob.send("POST", f"/runs/{run['run']}/report", sent, Idempotency_Key="k")
@@ -180,10 +184,71 @@ def test_rights_limits_stops_and_dependencies_hold_for_a_claim_too(pages: Pages)
     cardinal.catch_up()
     refused(bob, 409, "is queued for the agent scripted", path_of(pages, queued))
     assert not cardinal.events(RunClaimed)
+    assert len(cardinal.events(RunQueued)) == 3  # what was refused left no run
     before = len(cardinal.events(RunQueued))
     claimed(bob, path)
     assert len(cardinal.events(RunQueued)) == before + 1
     assert [it.ending for it in cardinal.events(RunEnded) if it.ending == "lost"] == []
+
+
+def test_a_full_column_takes_no_claim_and_a_claim_fills_it_for_agents(pages: Pages) -> None:
+    cardinal, bob = pages.cardinal, Program(pages, "bob")
+    cardinal.set_policy(with_column(concurrency="1"))
+    cardinal.catch_up()
+    first, second = lying(pages), lying(pages)
+    run = claimed(bob, path_of(pages, first))
+    full = bob.send("POST", f"{path_of(pages, second)}/claim", {})
+    assert (full.status_code, "In Progress is full with 1 run" in full.text) == (409, True), full.text
+    cardinal.new("For an agent", column="In Progress")
+    cardinal.catch_up()
+    assert cardinal.ready() == ()
+    bob.send("POST", f"/runs/{run['run']}/report", report(run))
+    assert len(cardinal.ready()) == 1
+
+
+def test_a_column_that_investigates_gets_the_report_as_its_findings(pages: Pages) -> None:
+    cardinal, bob = pages.cardinal, Program(pages, "bob")
+    cardinal.set_policy(with_column(agent="own", mode="investigate"))
+    cardinal.catch_up()
+    item = cardinal.new("Why?", column="In Progress")
+    cardinal.catch_up()
+    run = claimed(bob, path_of(pages, item))
+    ended = bob.send("POST", f"/runs/{run['run']}/report", report(run, done="The cache is cold."))
+    assert ended.status_code == 200, ended.text
+    cardinal.catch_up()
+    assert (cardinal.card(item).state, run["run"]) == ("work_complete", "r1")
+    cardinal.comment(item, "The cache is cold.")
+    cardinal.assert_no_leftovers()
+
+
+def test_while_the_ledger_was_away_no_claim_is_lost_and_one_that_is_late_may_go_on(pages: Pages) -> None:
+    cardinal, bob = pages.cardinal, Program(pages, "bob")
+    run = claimed(bob, path_of(pages, lying(pages)), lease_s=10)
+    engine = cardinal.services.engine
+    with event_store.writing(engine) as db:
+        assert leases.lapse(db, leases.holder(db, f"run:{run['run']}"))
+    assert dispatch.reap_runs(engine, now=cardinal.services.now(), outage=True) == ()
+    beat = bob.send("POST", f"/runs/{run['run']}/heartbeat", {"generation": 1})
+    assert beat.status_code == 200, beat.text
+    assert dispatch.reap_runs(engine, now=cardinal.services.now()) == ()
+
+
+def test_what_is_handed_in_is_bounded(pages: Pages) -> None:
+    bob = Program(pages, "bob")
+    run = claimed(bob, path_of(pages, lying(pages)))
+    for wrong in (
+        {"done": ""},
+        {"done": "x" * 8_001},
+        {"changed": ["x"] * 41},
+        {"check": ["x" * 501]},
+        {"metadata": {"a": "x" * 9_000}},
+        {"outcome": "lost"},
+        {"generation": 0},
+        {"extra": 1},
+    ):
+        answer = bob.send("POST", f"/runs/{run['run']}/report", {**report(run), **wrong})
+        assert answer.status_code == 422, answer.text
+    assert not pages.cardinal.events(FinalReported)
 
 
 def test_the_script_of_the_docs_does_the_cards_that_wait_for_it(pages: Pages) -> None:
