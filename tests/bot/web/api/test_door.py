@@ -268,7 +268,9 @@ def test_the_examples_work_and_the_description_has_every_operation(pages: Pages)
     names = [*(name for name in OPERATIONS.names() if name not in CLAIMING), *CLAIMING]
     for name in names:
         operation = OPERATIONS.load(name)
-        card, run_id = (idle, pages.cardinal.card(free).run_id) if name in CLAIMING else (card, run_id)
+        card, run_id = (
+            (idle, pages.cardinal.card(free).run_id or run_id) if name in CLAIMING else (card, run_id)
+        )
         example = {**operation.EXAMPLE}
         if "number" in example and "repository" in example:
             example |= {"number": card.number}
