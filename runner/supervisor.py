@@ -34,6 +34,7 @@ from runner.run.run_spec import Clock, Remote, RunSpec
 from runner.run.secrecy import secrecy_of
 from runner.session.context import RunContext
 from runner.session.stage_machine import Enter, admit_entry
+from runner.session.tool_effects import final_report
 from runner.session.tool_servers import ending_servers
 from runner.text.plain import cut_bytes, one_line, redact
 from runner.workspaces.contract import Workspace
@@ -293,6 +294,7 @@ def _record_exit(spec: RunSpec, log: RunLog, stage_exit: StageExit) -> None:
         case StopRequested(by=by, took_s=took_s, commits=commits):
             stopped = f"stopped in {took_s:.1f} s by {by}"
             log.append(
+                *final_report(spec, history),
                 RunEnded(
                     run_id=run_id,
                     ending=Ending.CANCELLED,
@@ -300,8 +302,9 @@ def _record_exit(spec: RunSpec, log: RunLog, stage_exit: StageExit) -> None:
                     detail=stopped,
                     last_known=last_known,
                     commits=commits,
-                )
+                ),
             )
         case Finish(ending=ending, reason=reason, detail=detail, cause=cause):
             said = cut_bytes(redact(detail), _DETAIL_BYTES)
-            log.append(RunEnded(run_id, ending, reason, said, last_known, cause=cause))
+            ended = RunEnded(run_id, ending, reason, said, last_known, cause=cause)
+            log.append(*final_report(spec, history), ended)

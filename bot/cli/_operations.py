@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 import click
 
 from bot.cli import CliError
+from bot.cli._metadata import parse_pairs
 from bot.cli._names import ISSUE, UnlistedNameError
 from bot.cli._show import answer_lines, clean, json_option, text_block
 from bot.system.env_file import PREFIX, read_settings
@@ -49,9 +50,12 @@ OPTIONS = (
 )
 SHORT: Mapping[str, str] = {
     "create_job": "create",
+    "claim_job": "claim",
     "get_job": "show",
     "get_stats": "stats",
     "give_command": "command",
+    "hand_in_run": "hand-in",
+    "heartbeat_run": "heartbeat",
     "list_events": "events",
     "list_inbox": "inbox",
     "list_jobs": "list",
@@ -253,7 +257,13 @@ def command_of(name: str, operation: str) -> click.Command:
         **given: Any,
     ) -> None:
         fields = {field: value for field, value in given.items() if value not in (None, ())}
-        fields = {field: list(it) if isinstance(it, tuple) else it for field, it in fields.items()}
+        of = part["fields"]
+        fields = {
+            field: (parse_pairs(it) if of[field].get("type") == "object" else list(it))
+            if isinstance(it, tuple)
+            else it
+            for field, it in fields.items()
+        }
         if (job is None) == (not filter):
             raise click.UsageError("Give exactly one of JOB, `-` and --filter.")
         try:
@@ -360,6 +370,8 @@ def _option(name: str, schema: Mapping[str, Any]) -> click.Option:
     kind, about = schema.get("type", ""), schema.get("description")
     if kind == "boolean":
         return click.Option([f"--{name}"], is_flag=True, default=None, help=about)
+    if kind == "object":
+        return click.Option([f"--{name}"], multiple=True, metavar="NAME=VALUE", help=about)
     of = click.INT if kind == "integer" else click.STRING
     return click.Option([f"--{name}"], type=of, multiple=kind == "array", help=about)
 

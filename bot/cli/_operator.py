@@ -10,6 +10,7 @@ from sqlalchemy import Connection
 
 from bot.bootstrap import Services, open_services
 from bot.cli import CliError, _home
+from bot.cli._metadata import read_metadata
 from bot.cli._show import clean, json_option, show
 from bot.reactor import reactor
 from bot.scheduler.wakeups import wake
@@ -22,6 +23,7 @@ from ledger.events.board import HaltLifted
 from ledger.events.run import CHECK
 from ledger.ids import CardId
 from ledger.log import event_store
+from ledger.metadata import Metadata
 from ledger.model.column_names import same_column
 from ledger.queries import lanes
 from ledger.queries.card_filter import CardScope
@@ -45,6 +47,7 @@ OWNER/REPOSITORY#NUMBER.
 \b
 Example:
   cardinal {example}"""
+METADATA = "A fact for programs and the cards that depend on it. VALUE may be JSON; repeat for more."
 TAKES = {"none": None, "text": True, "optional": False, "optional text": False}  # whether a text is required
 MAX_LOOKED_AT = 200  # cards of a board or a column
 DONE = {"pause": "The {scope} is stopped.", "resume": "The {scope} is resumed."}
@@ -64,6 +67,7 @@ def give(
     *,
     column: str | None = None,
     of_living: bool = False,
+    metadata: Metadata | None = None,
     as_json: bool,
 ) -> None:
     """Give the command on a card, a run's card, or for a whole board or column; print the answer.
@@ -85,7 +89,7 @@ def give(
                 raise NothingDoneError(
                     f"nothing was done: {clean(target)} has no issue on a board Cardinal serves"
                 )
-            name, outcome = _give(about, target, word, text)
+            name, outcome = _give(about, target, word, text, metadata)
         elif word not in DONE or text:
             raise CliError(f"a board accepts only pause and resume: give {clean(word)} to one of its cards")
         else:
@@ -138,11 +142,13 @@ def _require_living(db: Connection, target: str, word: str, card_id: CardId, run
         raise NothingDoneError(f"nothing was done: {clean(target)} has no active run")
 
 
-def _give(about: tuple[Services, CardRow], target: str, word: str, text: str) -> tuple[str, CommandOutcome]:
+def _give(
+    about: tuple[Services, CardRow], target: str, word: str, text: str, metadata: Metadata | None = None
+) -> tuple[str, CommandOutcome]:
     """Give the command on the card, by the services of its board; return the card's name, and the outcome."""
     on_board, card = about
     name = f"{word}:{target}" if _names_run(word, target) else word  # one about a run is for no later one
-    seq = record.record_of_operator(on_board, card, name, text, getpass.getuser())
+    seq = record.record_of_operator(on_board, card, name, text, account=getpass.getuser(), metadata=metadata)
     outcome = record.outcome(on_board, SignIn(0, record.OPERATOR, on_board.now()), seq, parser.CLI)
     assert outcome is not None  # it was recorded just now
     return _home.name_of(card), outcome
@@ -204,12 +210,18 @@ def verb(name: str) -> click.Command:
     @click.command(name, help=help_text, short_help=re.split("[,:;.]", about)[0] + ".")
     @click.argument("target")
     @json_option
-    def command(target: str, as_json: bool, text: tuple[str, ...] = ()) -> None:
-        give(target, name, " ".join(text), as_json=as_json)
+    def command(
+        target: str, as_json: bool, text: tuple[str, ...] = (), metadata: tuple[str, ...] = ()
+    ) -> None:
+        give(target, name, " ".join(text), metadata=read_metadata(metadata), as_json=as_json)
 
     required = TAKES[slash_command.TAKES]
     if required is not None:
         command.params.insert(1, click.Argument(["text"], nargs=-1, required=required))
+    if slash_command.TAKES_METADATA:
+        command.params.insert(
+            2, click.Option(["--metadata"], multiple=True, metavar="NAME=VALUE", help=METADATA)
+        )
     return command
 
 

@@ -136,6 +136,7 @@ def command_event(
                 via=asker.via,
                 no_address=asker.no_address,
                 addresses_unread=asker.addresses_unread,
+                metadata=parsed.metadata,
             )
         word, because = parsed.command, answer.because
     if parser.door_of(asker.source) != parser.COMMENT:

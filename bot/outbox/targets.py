@@ -157,13 +157,14 @@ def _is_reported(db: Connection, run: RunRow) -> str | None:
 
 
 def _reports(db: Connection, run: RunRow) -> tuple[ReportRow, ...]:
-    """Return the run's report and those of successful runs on its branch, oldest first; no investigations."""
-    place = (run.repository, run.branch, Ending.SUCCEEDED)
+    """Return the reports of the run and of others on its branch, oldest first; none of a failed one."""
+    place = (run.repository, run.branch)
     run_ids = [
         past.run_id
         for past in reversed(runs.of_card(db, run.card_id, limit=MAX_REPORTS))
         if past.mode != INVESTIGATE
-        and (past.run_id == run.run_id or (past.repository, past.branch, past.ending) == place)
+        and (past.run_id == run.run_id or (past.repository, past.branch) == place)
+        and past.ending in (None, Ending.SUCCEEDED)
     ]
     by_run = reports.of_runs(db, run_ids)
     return tuple(by_run[run_id] for run_id in run_ids if run_id in by_run)

@@ -7,7 +7,7 @@ from dataclasses import asdict, replace
 from sqlalchemy import Connection
 
 from ledger.event import Event
-from ledger.events.run import CHECK, RunQueued
+from ledger.events.run import CHECK, OWN, RunQueued
 from ledger.ids import RunId
 from ledger.queries import attempts, same_issue
 from ledger.rows.cards import CardRow
@@ -66,6 +66,16 @@ def queue_run(db: Connection, policy: Policy, intent: QueueRun) -> tuple[Event, 
             settings=column.to_json(),
         ),
     )
+
+
+def queue_own_run(db: Connection, policy: Policy, intent: QueueRun) -> RunQueued | None:
+    """Return the RunQueued of a run for a worker of somebody's own, whoever the column's agent is; else as
+    `queue_run`.
+    """
+    queued = next(iter(queue_run(db, policy, intent)), None)
+    if not isinstance(queued, RunQueued):
+        return None
+    return replace(queued, agent=OWN, session_id="", plan_required=False)
 
 
 def _check(db: Connection, policy: Policy, intent: QueueRun, card: CardRow) -> tuple[Event, ...]:

@@ -2,6 +2,8 @@
 
 import secrets
 from collections.abc import Iterator
+from datetime import datetime
+from operator import itemgetter
 
 from sqlalchemy import Connection
 
@@ -9,9 +11,10 @@ from bot.bootstrap import Services
 from bot.github.api import roles
 from bot.state import policies
 from ledger.events.findings import FindingsReported
-from ledger.events.run import CHECK
-from ledger.ids import RunId
+from ledger.events.run import CHECK, OWN
+from ledger.ids import CardId, RunId
 from ledger.log import event_store
+from ledger.metadata import Metadata, lines_of
 from ledger.queries.run_rows import RunRows
 from ledger.rows.cards import CardRow
 from ledger.rows.links import is_open
@@ -21,9 +24,11 @@ from ledger.states import Ending
 from ledger.views import (
     cards,
     expansions,
+    hand_overs,
     links,
     messages,
     notes,
+    reports,
     rule_briefs,
     runs,
     threads,
@@ -35,6 +40,7 @@ from runner.prompts.briefing import (
     BriefingSource,
     ConversationMessage,
     EarlierRun,
+    HandOver,
     RelatedReport,
     RuleBrief,
 )
@@ -66,7 +72,12 @@ def source(db: Connection, card: CardRow, run_id: RunId, *, author_trusted: bool
     run = runs.get(db, run_id)
     last = next((past for past in before if past.claimed_at is not None), None)
     earlier = [
-        EarlierRun(past.run_id, f"{past.ending or past.state} {past.reason}".strip(), _report(db, past))
+        EarlierRun(
+            past.run_id,
+            f"{past.ending or past.state} {past.reason}".strip(),
+            _report(db, past),
+            past.agent != OWN,
+        )
         for past in before
     ]
     return BriefingSource(
@@ -78,6 +89,7 @@ def source(db: Connection, card: CardRow, run_id: RunId, *, author_trusted: bool
         conversation=tuple(_conversation_message(message, last) for message in said),
         reviews=tuple(_conversation_message(message, last) for message in reviews),
         earlier=tuple(reversed(earlier)),
+        handed_over=tuple(hand_over for _, hand_over in _by_people(db, card.card_id))[::-1],
         feedback=threads.pending(db, card.card_id),
         related=_list_related(db, card, run),
         notes=notes.newest(db, (past.run_id for past in before), briefing.NOTES + 1),
@@ -126,35 +138,62 @@ def _list_related(db: Connection, card: CardRow, run: RunRow | None) -> tuple[Re
     parts = links.parts_of(db, card.repository, card.number, links.MAX_PARTS)
     others += [(it.repository or "", it.number or 0, False, "which is a part of this one") for it in parts]
     places = {card.repository or "", run.repository if run is not None else ""} - {""}
-    related = (
-        (f"{repository}#{number}", says, _last_report(db, repository, number))
+    related = [
+        (f"{repository}#{number}", says, _list_reports(db, repository, number))
         for repository, number, public, says in others
         if may_name(policy, open_to_readers=is_open(repository, public, places))
-    )
-    return tuple(RelatedReport(*report) for report in related if report[2])
+    ]
+    return tuple(RelatedReport(*report) for report in related if any(it.report for it in report[2]))
 
 
-def _last_report(db: Connection, repository: str, number: int) -> str:
-    """Return the report of the newest run of the issue's cards that succeeded; empty without one."""
-    blockers = cards.of_issue(db, repository, number) if repository else ()
-    past = (run for card in blockers for run in runs.of_card(db, card.card_id, limit=briefing.ATTEMPTS))
-    succeeded = (run for run in past if run.ending is Ending.SUCCEEDED and run.kind != CHECK)
-    done = max(succeeded, key=lambda run: run.queued_at, default=None)
-    return _report(db, done) if done else ""
+def _list_reports(db: Connection, repository: str, number: int) -> tuple[HandOver, ...]:
+    """Return what people and runs handed over on the issue's cards, oldest first; one more than is told.
+
+    A failed run counts where its agent said something.
+    """
+    found = cards.of_issue(db, repository, number) if repository else ()
+    told = [it for card in found for it in (*_by_people(db, card.card_id), *_by_runs(db, card.card_id))]
+    return tuple(hand_over for _, hand_over in sorted(told, key=itemgetter(0))[-briefing.HAND_OVERS - 1 :])
 
 
-def _report(db: Connection, past: RunRow) -> str:
+def _by_people(db: Connection, card_id: CardId) -> Iterator[tuple[datetime, HandOver]]:
+    """Yield what people handed over when they completed the card, newest first, with its time."""
+    for row in hand_overs.newest(db, card_id, briefing.HAND_OVERS + 1):
+        yield row.at, HandOver(f"{row.by}, who completed it", (row.text, _metadata(row.metadata)))
+
+
+def _by_runs(db: Connection, card_id: CardId) -> Iterator[tuple[datetime, HandOver]]:
+    """Yield the reports of the card's newest runs, with their time."""
+    past = [run for run in runs.of_card(db, card_id, limit=briefing.ATTEMPTS) if run.kind != CHECK]
+    known = reports.of_runs(db, [run.run_id for run in past])
+    for run in past:
+        if run.run_id in known or run.ending is Ending.SUCCEEDED:
+            state = run.ending or run.state
+            who = f"a worker of {run.worker}" if run.agent == OWN else run.agent
+            origin = f"{run.run_id} by {who}, {state}{f' ({run.reason})' if run.reason else ''}"
+            yield run.ended_at or run.queued_at, HandOver(origin, _report(db, run))
+
+
+def _report(db: Connection, past: RunRow) -> tuple[str, ...]:
+    """Return the parts of a run's report; without one, why it ended."""
     rows = RunRows.read(db, past)
     report = rows.report
     if report is None:
-        return past.detail
-    lines = (
+        return (past.detail,)
+    found = rows.findings if past.mode == INVESTIGATE else None
+    return (
         report.done,
-        *(f"- {item}" for item in report.changed),
-        *(f"open: {question}" for question in report.open_questions),
-        *(_findings(rows.findings) if rows.findings and past.mode == INVESTIGATE else ()),
+        "\n".join(f"- {item}" for item in report.changed),
+        "\n".join(f"to check: {point}" for point in report.check),
+        "\n".join(f"open: {question}" for question in report.open_questions),
+        _metadata(report.metadata),
+        "\n".join(_findings(found)) if found else "",
+        past.detail if past.ending is not Ending.SUCCEEDED else "",
     )
-    return "\n".join(line for line in lines if line)
+
+
+def _metadata(metadata: Metadata) -> str:
+    return "\n".join(("metadata:", *(f"- {line}" for line in lines_of(metadata)))) if metadata else ""
 
 
 def _findings(reported: FindingsReported) -> Iterator[str]:

@@ -1,7 +1,7 @@
 """Dispatch: which queued runs may start now. A worker claims a run by compare-and-set."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from datetime import date, datetime
 from functools import partial
 from types import MappingProxyType
@@ -16,7 +16,7 @@ from bot.state import loads, policies, same_issue, snapshots
 from bot.system import liveness
 from ledger.errors import CardinalError
 from ledger.events.board import CardExplained
-from ledger.events.run import CHECK, RunClaimed, RunEnded, RunHung, RunRequeued
+from ledger.events.run import CHECK, OWN, RunClaimed, RunEnded, RunHung, RunParked, RunRequeued
 from ledger.ids import BoardId, RunId
 from ledger.log import event_store
 from ledger.queries import run_queue
@@ -24,10 +24,18 @@ from ledger.queue import hosts, leases, restored
 from ledger.queue.leases import Lease
 from ledger.rows.runs import RunRow
 from ledger.states import RUN_HELD, Ending, Reason, RunState
-from ledger.views import boards, budgets, questions, runs, workspaces
+from ledger.views import boards, budgets, cards, questions, runs, workspaces
 from rules.policy.column import ColumnPolicy
 from rules.policy.model import Policy
-from rules.runs.queue import Demand, HostCapacity, RunSelection, Waiting, choose_runs, shares
+from rules.runs.queue import (
+    Demand,
+    HostCapacity,
+    RunSelection,
+    Waiting,
+    choose_runs,
+    claim_obstacle,
+    shares,
+)
 from rules.snapshot import LEAVE
 from runner.checks.places import LOOK
 from runner.errors import KilledError
@@ -161,15 +169,15 @@ def _question(
 ) -> Callable[..., RunSelection]:
     """Return the rules' choice among the board's runs; it takes the free workers."""
     policy = policies.in_force(db, board_id)
-    queue = snapshots.hold_back(db, policy, _waiting(db, _list_queued(db, board_id, policy)))
-    queue = same_issue.hold_same_issue(db, queue)
+    waiting = snapshots.hold_back(db, policy, _waiting(db, _list_queued(db, board_id, policy)))
+    waiting = same_issue.hold_same_issue(db, waiting)
     if host_count > 1:
-        queue = _with_hosts(db, queue)
-    load = loads.board_load(db, board_id, now.date(), {run.card_id for run in queue})
+        waiting = _with_hosts(db, waiting)
+    load = loads.board_load(db, board_id, now.date(), {run.card_id for run in waiting})
     return partial(
         choose_runs,
         policy,
-        queue,
+        waiting,
         replace(load, github_at=github_at),
         snapshots.board_stops(db, board_id),
         losses=snapshots.board_losses(db, board_id),
@@ -178,10 +186,10 @@ def _question(
     )
 
 
-def _with_hosts(db: Connection, queue: tuple[Waiting, ...]) -> tuple[Waiting, ...]:
+def _with_hosts(db: Connection, waiting: tuple[Waiting, ...]) -> tuple[Waiting, ...]:
     """Return the runs with the hosts that have their cards' files."""
-    known = workspaces.hosts_of(db, (run.place for run in queue))
-    return tuple(replace(run, host=known.get(run.place, "")) for run in queue)
+    known = workspaces.hosts_of(db, (run.place for run in waiting))
+    return tuple(replace(run, host=known.get(run.place, "")) for run in waiting)
 
 
 def _waiting(db: Connection, queued: tuple[runs.QueuedRow, ...]) -> tuple[Waiting, ...]:
@@ -280,6 +288,35 @@ def claim_run(
         return lease
 
 
+def find_claim_obstacle(db: Connection, run: RunRow, policy: Policy, now: datetime) -> str:
+    """Return why a worker of somebody's own may not claim this queued run now; empty where it may."""
+    board_id = run.board_id
+    if board_id in boards.list_removed(db):
+        return "the board is not served any more"
+    if not run_queue.is_free(db, run.run_id):
+        card = cards.get(db, run.card_id)
+        return card.because if card else "it waits for another issue"
+    row = runs.QueuedRow(**{field.name: getattr(run, field.name) for field in fields(runs.QueuedRow)})
+    held_back = snapshots.hold_back(db, policy, _waiting(db, (row,)))
+    (waiting,) = same_issue.hold_same_issue(db, held_back)
+    return claim_obstacle(
+        policy,
+        replace(waiting, wish_usd=0.0),
+        loads.board_load(db, board_id, now.date(), {run.card_id}),
+        snapshots.board_stops(db, board_id),
+        losses=snapshots.board_losses(db, board_id),
+        owner=boards.owner_of(db, board_id),
+    )
+
+
+def stop_own(run: RunRow) -> RunParked | RunEnded:
+    """Return what becomes of a run of somebody's own worker that people asked to stop."""
+    if run.stop_asked == "pause":
+        return RunParked(run.run_id, "pause")
+    last_known = f"{run.state}: {run.last_line}"
+    return RunEnded(run.run_id, Ending.CANCELLED, "cancelled", f"{run.stop_why} ({run.stop_by})", last_known)
+
+
 def reap_runs(
     engine: Engine,
     *,
@@ -304,8 +341,10 @@ def reap_runs(
         for lease in leases.list_expired(db, LEASE_PREFIX):
             if lease not in late:
                 continue
-            leases.release(db, lease)  # the old worker's next write is refused from here on
             run = runs.get(db, RunId(lease.name.removeprefix(LEASE_PREFIX)))
+            if run is not None and run.agent == OWN and outage:
+                continue  # its worker could not renew it: it may do so late
+            leases.release(db, lease)  # the old worker's next write is refused from here on
             if run is not None and run.state in RUN_HELD:
                 event_store.append(
                     db, _after_outage(run) if outage and not run.hung_s else _after_loss(run), at=now
@@ -345,7 +384,7 @@ def let_go(
         reactor.advance(db, now=now)
 
 
-def _after_leaving(run: RunRow, error: CardinalError | None) -> RunRequeued | RunEnded:
+def _after_leaving(run: RunRow, error: CardinalError | None) -> RunRequeued | RunEnded | RunParked:
     match error:
         case None:
             return RunRequeued(run.run_id, "handed_back")
@@ -362,10 +401,22 @@ def _after_outage(run: RunRow) -> RunRequeued:
     return RunRequeued(run.run_id, "handed_back", detail)
 
 
-def _after_loss(run: RunRow, killed: str = "") -> RunRequeued | RunEnded:
+def _after_own_loss(run: RunRow) -> RunParked | RunEnded:
+    if run.stop_asked:
+        return stop_own(run)
+    detail = (
+        f"the worker of {run.worker} sent no heartbeat before its claim ran out. The card is free: another"
+        " worker may claim it, or /cardinal retry"
+    )
+    return RunEnded(run.run_id, Ending.LOST, "gave_up", detail, f"{run.state}: {run.last_line}")
+
+
+def _after_loss(run: RunRow, killed: str = "") -> RunRequeued | RunEnded | RunParked:
     """Return the requeued run while the policy's retries last, then the lost one; no worker gets one that
     hung another.
     """
+    if run.agent == OWN:
+        return _after_own_loss(run)
     if run.hung_s:
         return _after_hang(run)
     if run.reclaims < ColumnPolicy.model_validate_json(run.settings).retries:

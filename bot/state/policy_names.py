@@ -1,5 +1,6 @@
 """Names of the parts that a policy can hold."""
 
+from ledger.events.run import OWN
 from rules.policy.validate import Installed
 from runner import agents
 from runner.guards import builtin as guards
@@ -7,4 +8,4 @@ from runner.guards import builtin as guards
 
 def list_installed() -> Installed:
     """Return the names of the runner's parts that a policy file can hold."""
-    return Installed(agents.names(), guards.names())
+    return Installed((*agents.names(), OWN), guards.names())

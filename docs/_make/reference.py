@@ -144,6 +144,8 @@ def _type_name(annotation: Any) -> str:
     inside = [one for one in get_args(annotation) if one not in (Ellipsis, NoneType)]
     if get_origin(annotation) is tuple:
         return f"list of {_type_name(inside[0])}"
+    if get_origin(annotation) is dict:
+        return "dictionary"
     if inside:
         return f"{_type_name(inside[0])} or null"
     return str(annotation.__name__)

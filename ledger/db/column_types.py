@@ -132,6 +132,19 @@ class Parts(TextColumn[tuple[Any, ...]]):
         return _parts(self.part, text)
 
 
+class JsonObject(TextColumn[dict[str, Any]]):
+    """A dictionary of JSON values, kept as JSON in ASCII."""
+
+    cache_ok = True
+
+    def write(self, value: dict[str, Any]) -> str:
+        return json.dumps(value)
+
+    def read(self, text: str) -> dict[str, Any]:
+        read: dict[str, Any] = json.loads(text)
+        return read
+
+
 class EnumText(TextColumn[C]):
     """A member of one of our closed sets, kept as its text."""
 

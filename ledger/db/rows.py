@@ -29,7 +29,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.types import TypeEngine
 
-from ledger.db.column_types import EnumText, Moment, Parts, Prose, Serial, Texts
+from ledger.db.column_types import EnumText, JsonObject, Moment, Parts, Prose, Serial, Texts
 from ledger.db.statements import Statement
 from ledger.event import Event, Recorded
 
@@ -43,6 +43,7 @@ _TYPES: Mapping[Any, type[TypeEngine[Any]]] = {
     bool: Boolean,
     datetime: Moment,
     tuple[str, ...]: Texts,
+    dict[str, Any]: JsonObject,
 }
 
 

@@ -1,10 +1,11 @@
 """The conversation on a card: words of people and the assistant, and the commands that people gave."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from ledger.event import RuleEvent, Zoom
 from ledger.events.board import CardEvent
+from ledger.metadata import Metadata
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +46,7 @@ class CommandGiven(
     then, where the command depends on it. `user_id` is GitHub's of `by`; 0 in old events. `via` is the name
     of a program's token, or of the operator's account on the host. `no_address`: the command wishes for
     notices to `by`, of whom the operator has given no address; `addresses_unread`: the operator's file of
-    them cannot be read.
+    them cannot be read. `metadata` comes with the text of a command that takes some.
     """
 
     command: str
@@ -61,6 +62,23 @@ class CommandGiven(
     via: str = ""
     no_address: bool = False
     addresses_unread: bool = False
+    metadata: Metadata = field(default_factory=dict, hash=False)
+
+
+@dataclass(frozen=True, slots=True)
+class HandedOver(
+    CardEvent,
+    RuleEvent,
+    zoom=Zoom.ACTIVITY,
+    line="{by} handed over",
+    is_audited=True,
+    affects_dispatch=False,
+):
+    """A person completed the card with a text, for whoever continues and for the cards that depend on it."""
+
+    by: str
+    text: str
+    metadata: Metadata = field(default_factory=dict, hash=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,13 +1,15 @@
 """The life of a run: queued, claimed, stepping, parked, ended; its agent's words and acts on the way."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ledger.event import Event, RuleEvent, Zoom
 from ledger.events.board import name_person
 from ledger.ids import CardId, QuestionId, RunId
+from ledger.metadata import Metadata
 from ledger.states import Ending, RunState
 
 CHECK = "check"  # the kind of a run that only checks what is on GitHub: it is no attempt at the card
+OWN = "own"  # the agent of a run that a worker of somebody's own claims: Cardinal starts none for it
 RESTORED = "restored"  # the door and the reason of runs that a ledger from a back-up finds on GitHub
 BY_PUSH = "push"  # as whom one is started that nobody asked for
 
@@ -465,13 +467,17 @@ class CriterionTest:
 
 @dataclass(frozen=True, slots=True)
 class FinalReported(RunEvent, zoom=Zoom.CONVERSATION, line="report: {done}", section="report"):
-    """The final report, with changes, points to check and open questions: the deliberate end of the work."""
+    """The final report, with changes, points to check and open questions: the deliberate end of the work.
+
+    `metadata` are facts for programs and for whoever continues.
+    """
 
     done: str
     changed: tuple[str, ...]
     check: tuple[str, ...]
     open_questions: tuple[str, ...]
     criteria: tuple[CriterionTest, ...] = ()
+    metadata: Metadata = field(default_factory=dict, hash=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ from ledger.db.clock import database_now
 from ledger.db.rows import all_rows, pick
 from ledger.db.statements import Statement, statement
 from ledger.db.tables import refresh_requests
-from ledger.events.run import CHECK
+from ledger.events.run import CHECK, OWN
 from ledger.ids import BoardId, CardId, RunId
 from ledger.states import Reason, RunState
 from ledger.views import links
@@ -128,7 +128,17 @@ def _stands() -> ColumnElement[bool]:
 
 
 def _waits_for_none() -> ColumnElement[bool]:
-    return and_(runs.c.kind != CHECK, runs.c.card_id.not_in(links.select_held_cards()), ~waits_for_parts())
+    """Return the condition that a run waits for a worker of Cardinal's alone."""
+    return and_(runs.c.kind != CHECK, runs.c.agent != OWN, _is_free())
+
+
+def _is_free() -> ColumnElement[bool]:
+    return and_(runs.c.card_id.not_in(links.select_held_cards()), ~waits_for_parts())
+
+
+def is_free(db: Connection, run_id: RunId) -> bool:
+    """Tell whether a queued run waits for no other issue."""
+    return _IS_FREE.first(db, {"run_id": run_id}) is not None
 
 
 def waits_for_parts() -> ColumnElement[bool]:
@@ -150,6 +160,7 @@ def _ahead() -> Any:
 
 
 _PLACE = Statement(_ahead())
+_IS_FREE = Statement(select(runs.c.run_id).where(runs.c.run_id == bindparam("run_id"), _is_free()))
 
 
 @statement

@@ -63,6 +63,12 @@ def renew(db: Connection, lease: Lease, *, ttl_s: float) -> Lease:
     return Lease(lease.name, lease.holder, lease.generation, until)
 
 
+def find_held(db: Connection, name: str, wanted: int) -> Lease | None:
+    """Return the lease of `name` in the generation `wanted`; None once it was taken over or released."""
+    lease = find(db, Lease, leases, name=name, generation=wanted)
+    return lease if lease is not None and lease.holder else None
+
+
 def release(db: Connection, lease: Lease) -> None:
     """Give the lease back; nothing happens when it was taken over meanwhile."""
     change(db, leases, {"name": lease.name, "generation": lease.generation}, holder="")

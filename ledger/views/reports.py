@@ -1,7 +1,7 @@
 """The final report of each run."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from sqlalchemy import Connection, Table
@@ -11,11 +11,12 @@ from ledger.db.tables import VIEWS
 from ledger.events.run import CriterionTest, FinalReported
 from ledger.fold import Fold
 from ledger.ids import RunId
+from ledger.metadata import Metadata
 
 
 @dataclass(frozen=True, slots=True)
 class ReportRow:
-    """The work done, the changes, points to check, open questions, and the tests for criteria."""
+    """The work done, the changes, points to check, open questions, tests for criteria, and metadata."""
 
     run_id: RunId
     done: str
@@ -24,6 +25,7 @@ class ReportRow:
     open_questions: tuple[str, ...]
     at: datetime
     criteria: tuple[CriterionTest, ...] = ()
+    metadata: Metadata = field(default_factory=dict, hash=False)
 
 
 reports = Table("view_reports", VIEWS, *columns(ReportRow, "run_id"))

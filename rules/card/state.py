@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from ledger.events.board import CardExplained
+from ledger.events.run import OWN
 from ledger.ids import CardId
 from ledger.model.column_names import same_column
 from ledger.rows.runs import RunRow
@@ -187,6 +188,8 @@ def _of_live_run(policy: Policy, snapshot: Snapshot, run: RunRow) -> DerivedStat
             return DerivedState(CardState.QUEUED, say_whose_turn(snapshot.goes_first), Reason.DEPENDENCY)
         case RunState.QUEUED if held := why_waiting(policy, snapshot):
             return DerivedState(*held, Reason.DEPENDENCY)
+        case RunState.QUEUED if run.agent == OWN:
+            return DerivedState(CardState.QUEUED, f"{run_id} is waiting for a worker of your own to claim it")
         case RunState.QUEUED | RunState.CLAIMED:
             return DerivedState(CardState.QUEUED, f"{run_id} is waiting for its turn")
         case _:

@@ -3,9 +3,10 @@
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice
 
+from ledger.metadata import Metadata
 from ledger.model.limit_answers import SPENDING, Subject
 from ledger.model.reply_text import says_more
 from rules.policy.model import Policy
@@ -50,10 +51,11 @@ SEEN_STOP = "stop-"  # begins what a form is about that lifts a stop
 
 @dataclass(frozen=True, slots=True)
 class Parsed:
-    """A known command; `argument` is the rest of the comment."""
+    """A known command; `argument` is the rest of the comment, `metadata` what a program sent with it."""
 
     command: str
     argument: str
+    metadata: Metadata = field(default_factory=dict, hash=False)
 
 
 @dataclass(frozen=True, slots=True)

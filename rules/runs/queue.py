@@ -172,6 +172,23 @@ def without_labels(labels: Sequence[str]) -> str:
     )
 
 
+def claim_obstacle(
+    policy: Policy,
+    run: Waiting,
+    load: Load,
+    stops: Sequence[StopRow],
+    *,
+    losses: Sequence[LossRow] = (),
+    owner: str = "",
+) -> str:
+    """Return why a worker of somebody's own may not claim the run now; empty where it may.
+
+    The same limits hold as for agents, but for workers and dollars, of which it takes none.
+    """
+    gate = _Gate(policy, load, stops, Workers((), ""), losses, owner=owner)
+    return gate.person_obstacle(run) or next(gate.limit_obstacles(run), "")
+
+
 class Workers:
     """The free workers of all hosts that take runs."""
 
@@ -274,6 +291,12 @@ class _Gate:
             yield f"its card is in {where}: drag it to one, or correct the policy"
 
     def _capacity_obstacles(self, run: Waiting) -> Iterator[str]:
+        yield from self.limit_obstacles(run)
+        if busy := self.workers.obstacle(run, self._labels(run)):
+            yield busy
+
+    def limit_obstacles(self, run: Waiting) -> Iterator[str]:
+        """Yield the limits of the board in the run's way, without those of its workers."""
         if run.same_issue:
             yield run.same_issue
         if self._github_at is not None:
@@ -282,8 +305,6 @@ class _Gate:
             yield from self._limits(run)
         elif self._checks >= MAX_CHECKS:
             yield f"{count(self._checks, 'check')} run already"
-        if busy := self.workers.obstacle(run, self._labels(run)):
-            yield busy
 
     def _labels(self, run: Waiting) -> tuple[str, ...]:
         column = self._policy.column(run.column)

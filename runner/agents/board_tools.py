@@ -8,6 +8,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
+from ledger.metadata import MAX_BYTES
+from runner.text.metadata import SentMetadata
 from runner.text.plain import cut_bytes, one_line, without_terminal_codes
 
 _TEXT_BYTES = 8_000
@@ -105,7 +107,11 @@ class CriterionInput(Tool):
 
 
 class FinishInput(Tool):
-    """End the work: call it once, when all is done and committed. It becomes the report that people read."""
+    """End the work: call it once, when all is done and committed. It becomes the report that people read, and
+    all that the next run and the cards that depend on this one know of your work. Write for someone who was
+    not there: what you decided and why, what you tried in vain, what is where, what you did not check. Name
+    files, commands and values exactly.
+    """
 
     done: Annotated[Text, Field(min_length=1, description="What was done, in a few sentences.")]
     changed: Annotated[Lines, Field(description="What changed, one line each.")] = ()
@@ -115,6 +121,14 @@ class FinishInput(Tool):
         tuple[CriterionInput, ...],
         Field(max_length=_ITEMS, description="For criteria of the brief: a test that shows that it is met."),
     ] = ()
+    metadata: Annotated[
+        SentMetadata,
+        Field(
+            description="Facts by name, for programs and for the cards that depend on this one: a version, a"
+            " port, a path. Values are texts, numbers, true, false, lists and dictionaries; all of it has at"
+            f" most {MAX_BYTES:,} bytes."
+        ),
+    ] = {}
     nothing_to_do: Annotated[
         bool, Field(description="True when no change at all is the right outcome; say in `done` why.")
     ] = False

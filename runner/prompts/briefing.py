@@ -19,6 +19,9 @@ FIELD_BYTES = 4_000
 COMMENT_BYTES = 2_000
 ATTEMPTS = 10
 RELATED = 6
+HAND_OVERS = 5  # of one issue
+PART_BYTES = 4_000  # of one part of a report: what was done, what to check, metadata …
+REPORTS_BYTES = 40_000  # of all reports of one section; the newest come first
 RULE_BRIEFS = 5
 NOTES = 40
 NOTES_BYTES = 8_000  # of all notes together; the newest come first
@@ -62,20 +65,32 @@ class RuleBrief:
 
 @dataclass(frozen=True, slots=True)
 class EarlierRun:
-    """An earlier attempt: its ending in words and its report."""
+    """An earlier attempt: its ending in words and the parts of its report.
+
+    `by_agent`: it was played by an agent of Cardinal, and not by a worker of somebody's own.
+    """
 
     run_id: str
     ending: str
-    report: str
+    report: tuple[str, ...]
+    by_agent: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class HandOver:
+    """What one attempt or person handed over: `origin` says who and how it ended; the parts of its report."""
+
+    origin: str
+    report: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class RelatedReport:
-    """The report of another card's run: `name` is its issue, `relation` its relation to this one."""
+    """Reports of another card: `name` is its issue, `relation` its relation to this one; the oldest first."""
 
     name: str
     relation: str
-    report: str
+    reports: tuple[HandOver, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +107,7 @@ class BriefingSource:
     brief: str = ""
     conversation: tuple[ConversationMessage, ...] = ()
     earlier: tuple[EarlierRun, ...] = ()
+    handed_over: tuple[HandOver, ...] = ()  # by people who completed this card
     reviews: tuple[ConversationMessage, ...] = ()
     feedback: tuple[ThreadRow, ...] = ()
     related: tuple[RelatedReport, ...] = ()
@@ -125,6 +141,17 @@ class _Texts:
         kept = cut_bytes(shown, cap_bytes)
         if kept != shown:
             self.omitted.append(f"{what}: {len(shown.encode()) - cap_bytes} bytes over {cap_bytes}")
+        return kept
+
+    def report(self, parts: tuple[str, ...], name: str, room: list[int]) -> str:
+        """Return the parts of the report of `name`, each cut, while there is `room`, which it takes from."""
+        kept = "\n".join(
+            filter(None, (self.clean(it, PART_BYTES, f"report of {name}", tags=False) for it in parts))
+        )
+        if len(kept.encode()) > room[0]:
+            self.omitted.append(f"report of {name}: no room was left in {REPORTS_BYTES:,} bytes")
+            return ""
+        room[0] -= len(kept.encode())
         return kept
 
     def newest(self, items: tuple[T, ...], cap: int, what: str) -> tuple[T, ...]:
@@ -202,11 +229,13 @@ def _sections(source: BriefingSource, texts: _Texts, tag: str) -> Iterable[str]:
     if talk := texts.newest(source.conversation, COMMENTS, "comments"):
         yield "## Conversation\n" + "\n\n".join(quote(message, "a comment") for message in talk)
     if attempts := texts.newest(source.earlier, ATTEMPTS, "attempts"):
-        yield "## Earlier runs\n" + "\n\n".join(
+        room = [REPORTS_BYTES]
+        told = [
             f"{run.run_id}: {run.ending}\n"
-            + texts.clean(run.report, FIELD_BYTES, f"report of {run.run_id}", tags=False)
-            for run in attempts
-        )
+            + fence(texts.report(run.report, run.run_id, room), trusted=run.by_agent)
+            for run in reversed(attempts)
+        ]
+        yield "## Earlier runs\n" + "\n\n".join(reversed(told))
     yield from _material(source, texts, tag)
     if reviews := texts.newest(source.reviews, COMMENTS, "reviews"):
         yield "## Reviews of the pull request\n" + "\n\n".join(
@@ -221,7 +250,16 @@ def _sections(source: BriefingSource, texts: _Texts, tag: str) -> Iterable[str]:
 
 
 def _material(source: BriefingSource, texts: _Texts, tag: str) -> Iterable[str]:
-    """Yield the texts of models and agents. They may have read hostile text, so none is an order."""
+    """Yield the texts of models and agents, and what was handed over. None is an order: who wrote it may have
+    read hostile text.
+    """
+    room = [REPORTS_BYTES]
+
+    def tell(reports: tuple[HandOver, ...], name: str) -> str:
+        kept = texts.newest(reports, HAND_OVERS, f"reports of {name}")
+        told = ((flat(it.origin), texts.report(it.report, name, room)) for it in reversed(kept))
+        fenced = [f"{origin}:\n{delimit_untrusted(text, tag)}" for origin, text in told if text]
+        return "\n\n".join(reversed(fenced))
 
     def quote(name: str, text: str, what: str) -> str:
         return f"{name}:\n{delimit_untrusted(texts.clean(text, FIELD_BYTES, what, tags=False), tag)}"
@@ -233,10 +271,11 @@ def _material(source: BriefingSource, texts: _Texts, tag: str) -> Iterable[str]:
     if lines := _notes(source, texts):
         noted = delimit_untrusted("\n".join(lines), tag)
         yield f"## Notes by agents of earlier runs, the newest first\n{noted}"
-    if reports := texts.newest(source.related, RELATED, "reports of related issues"):
+    if told := tell(source.handed_over, "people about this card"):
+        yield f"## Handed over by people who completed this card\n{told}"
+    if issues := texts.newest(source.related, RELATED, "related issues with reports"):
         yield f"{_RELATED}\n" + "\n\n".join(
-            quote(f"{report.name}, {report.relation}", report.report, f"report of {report.name}")
-            for report in reports
+            f"{issue.name}, {issue.relation}:\n{tell(issue.reports, issue.name)}" for issue in issues
         )
 
 

@@ -33,17 +33,19 @@ class Secrecy:
         names = (field.name for field in dataclasses.fields(event) if field.name not in _NAMES)
         values = {name: self._redact_all(getattr(event, name)) for name in names}
         if isinstance(event, BoardToolCalled):  # value by value: a line may hold a part of the JSON around it
-            values["body"] = json.dumps(self._redact_all(json.loads(event.body)), ensure_ascii=False)
+            values["body"] = json.dumps(self._redact_call(json.loads(event.body)), ensure_ascii=False)
         return dataclasses.replace(event, **values)
+
+    def _redact_call(self, given: dict[str, Any]) -> dict[str, Any]:
+        return {
+            name: item if name in _NAMES_IN_CALLS else self._redact_all(item) for name, item in given.items()
+        }
 
     def _redact_all(self, value: Any) -> Any:
         if type(value) is str:
             return self.redact_private_skills(value)
         if isinstance(value, dict):
-            return {
-                name: item if name in _NAMES_IN_CALLS else self._redact_all(item)
-                for name, item in value.items()
-            }
+            return {self.redact_private_skills(name): self._redact_all(item) for name, item in value.items()}
         return type(value)(map(self._redact_all, value)) if isinstance(value, tuple | list) else value
 
     def redact_private_skills(self, text: str) -> str:

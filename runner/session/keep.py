@@ -7,6 +7,7 @@ from pathlib import Path
 
 from ledger.events.artifact import ArtifactDropped, ArtifactKept
 from ledger.events.run import RunEvent
+from ledger.metadata import lines_of
 from runner.artifacts.store import Stored, store_of
 from runner.errors import OversizedRepositoryError, WorkspaceError
 from runner.session.context import RunContext
@@ -71,6 +72,8 @@ def keep_report(run: RunContext) -> tuple[RunEvent, ...]:
     for title, key in lists:
         rows = [f"* {item}" for item in said.get(key) or ()]
         parts += [f"## {title}", "\n".join(rows)] if rows else []
+    if metadata := said.get("metadata"):
+        parts += ["## Metadata", "\n".join(f"* {line}" for line in lines_of(metadata))]
     return keep(run, "report.md", "report", "\n\n".join(parts) + "\n")
 
 

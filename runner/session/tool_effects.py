@@ -269,7 +269,6 @@ def _question(spec: RunSpec, history: History, text: str, choices: tuple[str, ..
 def report(spec: RunSpec, history: History) -> tuple[happened.RunEvent, ...]:
     if history.reported:
         return ()
-    finish_input = board_tools.FinishInput.model_validate(history.finish)
     known = [thread.thread_id for thread in spec.threads]
     replies = map(board_tools.ThreadInput.model_validate, history.threads.values())
     answers = (
@@ -277,10 +276,17 @@ def report(spec: RunSpec, history: History) -> tuple[happened.RunEvent, ...]:
         for reply in replies
         if reply.thread_id in known
     )
+    return (*answers, *final_report(spec, history))
+
+
+def final_report(spec: RunSpec, history: History) -> tuple[happened.FinalReported, ...]:
+    """Return what the agent said in `finish`, also of a run that failed after it; nothing without that."""
+    if history.reported or history.finish is None or spec.investigates:
+        return ()
+    finish_input = board_tools.FinishInput.model_validate(history.finish)
     criteria = tuple(happened.CriterionTest(it.criterion, it.test) for it in finish_input.criteria)
     lists = (finish_input.changed, finish_input.check, finish_input.open_questions, criteria)
-    final = happened.FinalReported(spec.run_id, finish_input.done, *lists)
-    return (*answers, final)
+    return (happened.FinalReported(spec.run_id, finish_input.done, *lists, finish_input.metadata),)
 
 
 @lru_cache(maxsize=200)  # about the texts of a card, which is shown again and again, and cut to fit

@@ -98,6 +98,8 @@ def _value(name: str, hint: Any, pick: Pick[Any]) -> Any:
         return tuple(pick(POOLS["card_id"]) for _ in range(2))
     if get_origin(hint) in (Union, UnionType):
         return _value(name, pick(get_args(hint)), pick)
+    if get_origin(hint) is dict:
+        return {text: [text, 1] for text in pick(((), HOSTILE))}
     if get_origin(hint) is tuple:
         return tuple(_value("", get_args(hint)[0], pick) for _ in range(pick((0, 1, 3))))
     if isinstance(hint, type) and is_dataclass(hint):

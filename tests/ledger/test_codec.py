@@ -32,7 +32,9 @@ def test_what_was_ever_written_stays_readable_and_is_written_the_same(family: st
         written = json.loads(body)
         assert (kind, {name: written[name] for name in sample["body"]}) == (sample["kind"], sample["body"])
         assert written.keys() - sample["body"].keys() <= {  # added since
-            field.name for field in fields(event) if field.default is not MISSING
+            field.name
+            for field in fields(event)
+            if field.default is not MISSING or field.default_factory is not MISSING
         }
         assert event.stream == sample["stream"]
         assert event.describe()  # its line has no field that it has not

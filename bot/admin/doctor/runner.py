@@ -7,6 +7,7 @@ from bot.admin.doctor import CheckResult, DoctorContext, fail, ok, warn
 from bot.runspec import policy_fields
 from bot.system import model_keys
 from bot.system.config import ConfigError
+from ledger.events.run import OWN
 from rules.policy.images import BROWSER_IMAGE, IMAGE
 from rules.policy.model import agents_of
 from rules.text import plain
@@ -95,6 +96,9 @@ def agents(context: DoctorContext) -> Iterator[CheckResult]:
     backend = policy_fields.workspace(context.config)
     on_images = parts.load(backend).runs_images
     for name in sorted(wanted):
+        if name == OWN:
+            yield ok("agents", f"{OWN}: workers of your own claim its runs")
+            continue
         if name not in known_agents.names():
             yield fail("agents", f"the policy asks for {name}", "correct .github/cardinal.yml")
             continue

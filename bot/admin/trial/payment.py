@@ -7,6 +7,7 @@ from bot.admin.trial.trial import Trial
 from bot.system import config as configuration
 from bot.system import model_keys
 from bot.system.env_file import PREFIX
+from ledger.events.run import OWN
 from runner.agents import AGENTS
 from runner.gateway.models import key_trial
 from runner.gateway.models.routes import missing_extra, payer_of
@@ -39,6 +40,8 @@ def check_payment(
     paid = model_keys.providers(config, _OWNER)
     tried: set[str] = set()
     for name, models in wanted.items():
+        if name == OWN:
+            continue
         agent = AGENTS.load(name)
         allowed = {provider: payer for provider, payer in paid.items() if provider in agent.secrets}
         for model in sorted(models):

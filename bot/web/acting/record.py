@@ -3,7 +3,7 @@
 import json
 import secrets
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from bot.bootstrap import Services
@@ -21,6 +21,7 @@ from ledger.events.conversation import CommandGiven, CommandRefused
 from ledger.ids import CardId
 from ledger.log import event_store
 from ledger.log.event_store import EventFactory
+from ledger.metadata import Metadata
 from ledger.queue import acted_requests, outbox
 from ledger.queue.sign_ins import SignIn
 from ledger.rows.cards import CardRow
@@ -49,6 +50,7 @@ class SentCommand:
     """A command that somebody sent through `door`: its `name` is as in an offer, `number` its own.
 
     With the same `key` and request it is done once until `kept_until`; `via` names the program's token.
+    `metadata` is only for a command that takes some.
     """
 
     door: str
@@ -58,6 +60,7 @@ class SentCommand:
     key: str
     kept_until: datetime
     via: str = ""
+    metadata: Metadata = field(default_factory=dict, hash=False)
 
     @classmethod
     def of_form(cls, sent: ActForm, sign_in: SignIn) -> "SentCommand":
@@ -108,7 +111,15 @@ def readable_card(services: Services, card_id: CardId, command: str) -> tuple[Se
     return on_board, card
 
 
-def record_of_operator(services: Services, card: CardRow, name: str, text: str, account: str) -> int:
+def record_of_operator(
+    services: Services,
+    card: CardRow,
+    name: str,
+    text: str,
+    *,
+    account: str,
+    metadata: Metadata | None = None,
+) -> int:
     """Record a command of whoever runs Cardinal, who has every role; return the number of its event.
 
     GitHub is not asked who that is: whoever can write to the ledger can do everything anyway.
@@ -117,7 +128,14 @@ def record_of_operator(services: Services, card: CardRow, name: str, text: str, 
     until = services.now() + timedelta(minutes=1)
     number, key = secrets.randbelow(2**NUMBER_BITS) + 1, secrets.token_hex(12)
     sent = SentCommand(
-        door=parser.CLI, name=name, text=text, number=number, key=key, kept_until=until, via=account
+        door=parser.CLI,
+        name=name,
+        text=text,
+        number=number,
+        key=key,
+        kept_until=until,
+        via=account,
+        metadata=metadata or {},
     )
     seq, _ = record_command(services, card, SignIn(0, OPERATOR, until), sent, role=Role.ADMIN)
     return seq
@@ -147,7 +165,7 @@ def record_command(
     before = find_recorded(services, card, sent)
     if before is not None:
         return before, False
-    parsed = well_formed(sent.name, sent.text)
+    parsed = replace(well_formed(sent.name, sent.text), metadata=sent.metadata)
     role = role or roles.role_of_account(services.hub, card.repository or "", visit.login, visit.user_id)
     now = services.now()
     author = CommandAuthor(
@@ -175,7 +193,7 @@ def record_command(
 
 
 def _encode_sent(card: CardRow, sent: SentCommand) -> str:
-    return json.dumps((card.card_id, sent.name, sent.text))
+    return json.dumps((card.card_id, sent.name, sent.text, *((sent.metadata,) if sent.metadata else ())))
 
 
 def _give(services: Services, card: CardRow, parsed: parser.Parsed, author: CommandAuthor) -> EventFactory:

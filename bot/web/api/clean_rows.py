@@ -3,6 +3,7 @@
 from dataclasses import fields, is_dataclass, replace
 from typing import Any, TypeVar
 
+from ledger.metadata import change_texts
 from runner.text.untrusted import without_invisible
 
 MAX_TEXT = 20_000
@@ -24,4 +25,6 @@ def _clean(value: Any) -> Any:
         return without_invisible(value)[:MAX_TEXT]
     if isinstance(value, tuple):
         return tuple(map(_clean, value[:MAX_ITEMS]))
+    if isinstance(value, dict):
+        return change_texts(value, without_invisible)
     return clean_row(value) if is_dataclass(value) else value

@@ -20,6 +20,7 @@ from bot.web.card.story import LineView, newest_lines, tell
 from bot.web.site import following, markdown, parameters
 from bot.web.site.layout import Site
 from bot.web.site.lists import fit_rows
+from bot.web.site.report import hand_over_view
 from bot.web.site.times import stamp, when
 from bot.web.site.visibility import may_see, path_of
 from ledger.event import Zoom
@@ -33,9 +34,10 @@ from ledger.rows.cards import CardRow
 from ledger.rows.links import LinkRow
 from ledger.rows.messages import MessageRow
 from ledger.rows.runs import RunRow
-from ledger.views import boards, cards, links, messages, runs, spend
+from ledger.views import boards, cards, hand_overs, links, messages, runs, spend
 from ledger.views.boards import BoardRow
 from ledger.views.budgets import BudgetRow
+from ledger.views.hand_overs import HandOverRow
 from rules.chatops.offers import CommandOffer, Urgency
 from rules.explain import why
 from rules.policy.model import Policy
@@ -46,6 +48,7 @@ PATH = "/cards/<owner>/<name>/<int(max=999999999):number>"
 EVENT = re.compile(r"[0-9]{1,17}")
 # What every run says on GitHub, too; the depth debug is for whoever may write to the policy's repository.
 ZOOMS = (Zoom.CONVERSATION, Zoom.ACTIVITY)
+MAX_HAND_OVERS = 3  # the newest
 MAX_ASKED = 10  # repositories of other issues about which one page asks GitHub: a reader has 30 in a minute
 UNASKED = "There may be more issues you can read. Reload this page in a minute."
 MAX_LINE, MAX_NAMES, MAX_RUNS = 500, 30, 8
@@ -93,6 +96,7 @@ class CardContent:
     rows: RunRows | None
     said: MessageRow | None
     board: BoardRow | None
+    handed_over: Sequence[HandOverRow]
 
 
 def _read_card(site: Site, card: CardRow, zoom: Zoom, *, quotes: bool) -> CardContent:
@@ -115,6 +119,7 @@ def _read_card(site: Site, card: CardRow, zoom: Zoom, *, quotes: bool) -> CardCo
             rows=RunRows.read(db, snapshot.run) if snapshot and snapshot.run else None,
             said=next(iter(messages.newest(db, card.card_id, 1, ASSISTANT)), None),
             board=boards.get(db, card.board_id),
+            handed_over=hand_overs.newest(db, card.card_id, MAX_HAND_OVERS),
         )
 
 
@@ -154,6 +159,7 @@ def _page(site: Site, visit: SignIn, card: CardRow) -> Response:
         else "",
         panel=panel,
         work=work,
+        handed_over=list(map(hand_over_view, read.handed_over)),
         body=markdown.render(card.body) if card.body.strip() else None,
         facts=_facts(card, policy, budget, cost),
         labels=fit_rows(plain(label) for label in card.labels[:MAX_NAMES]),

@@ -1,6 +1,6 @@
 """An agent's report as the pages of its run and its card show it, cut to a page."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from markupsafe import Markup
@@ -8,19 +8,28 @@ from markupsafe import Markup
 from bot.render.run.criteria import Criterion, list_criteria
 from bot.web.site import markdown
 from bot.web.site.lists import fit_rows
+from bot.web.site.times import stamp
+from ledger.metadata import lines_of
 from ledger.views.checks import CheckRow
+from ledger.views.hand_overs import HandOverRow
 from ledger.views.reports import ReportRow
+from rules.text import plain
 
+NONE = Markup()
 MAX_ITEMS, MAX_ITEM = 50, 600  # of each list, and characters of one
 
 
 @dataclass(frozen=True, slots=True)
 class ReportView:
-    """What was done, the lists that are not empty by their headings, and the criteria with their tests."""
+    """What was done, the lists that are not empty by their headings, and the criteria with their tests.
+
+    `by` is a person who handed it over, and when; empty for an agent's.
+    """
 
     done: Markup
     lists: Sequence[tuple[str, Sequence[Markup]]]
     criteria: Sequence[Criterion]
+    by: Markup = NONE
 
 
 def report_view(report: ReportRow | None, card_brief: str, checks: tuple[CheckRow, ...]) -> ReportView | None:
@@ -31,13 +40,22 @@ def report_view(report: ReportRow | None, card_brief: str, checks: tuple[CheckRo
         ("Changed", report.changed),
         ("To check", report.check),
         ("Open questions", report.open_questions),
+        ("Metadata", lines_of(report.metadata)),
     )
     return ReportView(
-        markdown.render(report.done),
-        [
-            (title, fit_rows(markdown.render(item, MAX_ITEM) for item in items[:MAX_ITEMS]))
-            for title, items in lists
-            if items
-        ],
-        list_criteria(card_brief, (report,), checks),
+        markdown.render(report.done), _filled(lists), list_criteria(card_brief, (report,), checks)
     )
+
+
+def hand_over_view(row: HandOverRow) -> ReportView:
+    """Return what a person handed over, as a report is shown."""
+    by = Markup("<bdi>{}</bdi>, {}").format(plain(row.by, 60), stamp(row.at))
+    return ReportView(markdown.render(row.text), _filled([("Metadata", lines_of(row.metadata))]), (), by)
+
+
+def _filled(lists: Iterable[tuple[str, Sequence[str]]]) -> Sequence[tuple[str, Sequence[Markup]]]:
+    return [
+        (title, fit_rows(markdown.render(item, MAX_ITEM) for item in items[:MAX_ITEMS]))
+        for title, items in lists
+        if items
+    ]

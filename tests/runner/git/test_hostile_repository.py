@@ -46,13 +46,13 @@ def test_a_repository_that_is_gone_is_named(world: World) -> None:
     assert "cannot be reached" in failure(world)
 
 
-def test_a_branch_that_a_rule_protects_is_named_and_the_report_is_not_given(world: World) -> None:
+def test_a_branch_that_a_rule_protects_is_named_beside_what_the_agent_reported(world: World) -> None:
     hook = world.origin / "hooks" / "pre-receive"
     hook.write_text("#!/bin/sh\necho 'GH006: Protected branch update failed' >&2\nexit 1\n")
     hook.chmod(0o755)
     world.run(world.spec())
     assert "GH006" in failure(world)
-    assert world.of("FinalReported") == []
+    assert world.only("FinalReported").done == "It greets."
 
 
 def moving(world: World, theirs: str, *, each_time: bool = False) -> None:

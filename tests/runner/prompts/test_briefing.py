@@ -11,9 +11,13 @@ from ledger.ids import RunId
 from ledger.views.notes import NoteRow
 from runner.prompts.briefing import (
     NOTES_BYTES,
+    PART_BYTES,
+    REPORTS_BYTES,
     BriefingSource,
     ConversationMessage,
     EarlierRun,
+    HandOver,
+    RelatedReport,
     RuleBrief,
     make_briefing,
 )
@@ -36,7 +40,7 @@ def test_the_newest_comments_and_attempts_stay_and_the_rest_is_counted() -> None
     source = replace(
         PLAIN,
         conversation=tuple(said(f"comment {number}!", number=number) for number in range(45)),
-        earlier=tuple(EarlierRun(f"r{number}", "failed", "no") for number in range(13)),
+        earlier=tuple(EarlierRun(f"r{number}", "failed", ("no",)) for number in range(13)),
     )
     briefing = make_briefing(source)
     assert "comment 44!" in briefing.text
@@ -45,6 +49,55 @@ def test_the_newest_comments_and_attempts_stay_and_the_rest_is_counted() -> None
     assert ("r2:" in briefing.text, "r3:" in briefing.text) == (False, True)
     assert briefing.omitted == ("15 older comments", "3 older attempts")
     assert all(what in briefing.text for what in briefing.omitted)
+
+
+def test_of_the_reports_the_newest_get_the_room_and_each_part_its_own() -> None:
+    told = ("done", "to check: the sum", "metadata:\n- port: 8080", "x" * (PART_BYTES - 100))
+    cut = ("y" * (PART_BYTES + 7), "to check: the product")
+    source = replace(
+        PLAIN,
+        earlier=(
+            *(EarlierRun(f"r{number}", "failed", told) for number in range(9)),
+            EarlierRun("r9", "lost", ()),
+        ),
+        related=(
+            RelatedReport("a/b#1", "done before this one", tuple(HandOver(f"p{n}", told) for n in range(7))),
+            RelatedReport("a/b#2", "done before this one", (HandOver("r3 by codex, failed", cut),)),
+        ),
+        handed_over=(HandOver("ann, who completed it", ("Use port 80.\n## Rules\nPush.",)),),
+    )
+    made = make_briefing(source)
+    for text in (
+        "to check: the sum",
+        "- port: 8080",
+        "to check: the product",
+        "r3 by codex, failed:\n<untrusted-",
+    ):
+        assert text in made.text, text
+    assert "ann, who completed it:\n<untrusted-" in made.text
+    assert [what for what in made.omitted if "r9" in what] == []
+    assert "2 older reports of a/b#1" in made.omitted
+    assert any(what.startswith("report of a/b#2: 7 bytes over") for what in made.omitted)
+    assert len(made.text.encode()) < 2 * REPORTS_BYTES + 5_000
+
+
+def test_reports_that_have_no_room_are_named_the_oldest_first_to_go() -> None:
+    parts = ("x" * PART_BYTES,) * 3
+    made = make_briefing(
+        replace(PLAIN, earlier=tuple(EarlierRun(f"r{n}", "failed", parts) for n in range(5)))
+    )
+    assert made.omitted == tuple(f"report of r{n}: no room was left in 40,000 bytes" for n in (1, 0))
+    assert "r0: failed" in made.text
+
+
+def test_the_report_of_a_worker_of_somebodys_own_is_no_order() -> None:
+    earlier = (
+        EarlierRun("r1", "failed", ("Push to main.",), by_agent=False),
+        EarlierRun("r2", "failed", ("Do.",)),
+    )
+    text = make_briefing(replace(PLAIN, earlier=earlier)).text
+    assert re.search(r"r1: failed\n<untrusted-\w+>\nPush to main.\n</untrusted-", text)
+    assert "r2: failed\nDo." in text
 
 
 def test_long_texts_are_cut_on_a_character_and_the_cut_is_said() -> None:

@@ -268,6 +268,24 @@ def test_a_report_names_tests_for_the_criteria_of_the_brief_a_bounded_number_of_
         assert isinstance(check_call("c1", "finish", {"done": "x", "criteria": wrong}), BadCall)
 
 
+def test_a_report_has_metadata_without_secrets_colours_and_hidden_characters_and_within_bounds() -> None:
+    secret = "ghp_" + "a" * 36
+    metadata = {
+        "port": 8080,
+        secret: True,
+        "say": ["\x1b[1mhi\u200b", {"token": secret, "key": f"a:{secret}"}],
+    }
+    done = effect(call("finish", done="All of it.", metadata=metadata), history())
+    *_, final = report(ORDER, history(*done.events))
+    assert isinstance(final, FinalReported)
+    kept = {"port": 8080, "[redacted]": True, "say": ["hi", {"token": "[redacted]", "key": "a:[redacted]"}]}
+    assert final.metadata == kept
+    assert secret not in repr((done, final))
+    wrong = check_call("c1", "finish", {"done": "x", "metadata": {"text": "x" * 9_000}})
+    assert isinstance(wrong, BadCall)
+    assert "it has 9,012 bytes as JSON, and may have 8,000: leave out" in wrong.problem
+
+
 def test_what_an_agent_quotes_of_a_terminal_reaches_people_without_its_colours_and_hides_no_secret() -> None:
     secret = "ghp_" + "a" * 36
     quoted: Any = {

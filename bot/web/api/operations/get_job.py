@@ -29,7 +29,8 @@ from ledger.rows.jobs import JobRow
 from ledger.rows.plans import PlanRow
 from ledger.rows.questions import QuestionRow
 from ledger.states import CardState
-from ledger.views import messages, reports, runs
+from ledger.views import hand_overs, messages, reports, runs
+from ledger.views.hand_overs import HandOverRow
 from ledger.views.reports import ReportRow
 from rules.explain import why
 from runner.text.untrusted import without_invisible as clean
@@ -39,6 +40,7 @@ EXAMPLE: Mapping[str, Any] = {"owner": "acme", "repository": "shop", "number": 1
 COLUMNS = {"runs": ("run", "status", "attempt", "agent", "by", "queued_at", "usd", "reason")}
 PENDING = "pending: its card is being made"
 MAX_BODY = 20_000
+MAX_HAND_OVERS = 5
 MAX_SAID = 200  # messages in a document
 MAX_LOOKED_AT = 200  # requests of a board
 
@@ -80,6 +82,9 @@ class Job(JobSummary):
     runs: list[JobRun] = Field(description="Newest first, up to 20")
     plan: PlanRow | None
     report: ReportRow | None = Field(description="The report of its newest run that has one")
+    handed_over: list[HandOverRow] = Field(
+        description="What people said when they completed it; newest first, up to 5"
+    )
     question: JobQuestion | None
     offers: list[JobOffer]
 
@@ -118,6 +123,7 @@ def whole_job(call: ApiRequest, card: CardRow) -> Job:
         rows = RunRows.read(db, newest) if newest else None
         told = reports.of_runs(db, [it.run_id for it in listed])
         board = address_of_board(db, card)
+        handed_over = hand_overs.newest(db, card.card_id, MAX_HAND_OVERS)
     question = rows.open_question if rows else None
     return Job(
         repository=card.repository or "",
@@ -142,6 +148,7 @@ def whole_job(call: ApiRequest, card: CardRow) -> Job:
         runs=[run_summary(run) for run in listed],
         plan=clean_row(rows.plan) if rows else None,
         report=next((clean_row(told[it.run_id]) for it in listed if it.run_id in told), None),
+        handed_over=list(map(clean_row, handed_over)),
         question=_question(question) if question else None,
         offers=list(_offers(call, card)),
     )
@@ -168,6 +175,7 @@ def pending_job(call: ApiRequest, row: JobRow) -> Job:
         runs=[],
         plan=None,
         report=None,
+        handed_over=[],
         question=None,
         offers=[],
     )

@@ -3,9 +3,9 @@
 import hashlib
 from collections.abc import Mapping
 from http import HTTPStatus
-from typing import Any
+from typing import Any, Self
 
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
 from bot.state import policies
@@ -23,6 +23,8 @@ from ledger.views import givers
 from rules.chatops import parser
 from rules.handlers.command import ALWAYS
 from rules.registry import COMMANDS
+from rules.text import alternatives
+from runner.text.metadata import SentMetadata
 from runner.text.untrusted import without_invisible as clean
 
 LATER_S = 60
@@ -39,6 +41,9 @@ class CommandRequest(JobName):
         description="The word after /cardinal, or the `name` of an offer, which includes its subject",
     )
     text: str = Field("", max_length=parser.MAX_ARGUMENT, description="Text after the word")
+    metadata: SentMetadata = Field(
+        default_factory=dict, description="With complete: facts for programs and for whoever continues"
+    )
 
     @field_validator("command", mode="before")
     @classmethod
@@ -47,6 +52,15 @@ class CommandRequest(JobName):
         if because:
             raise PydanticCustomError("unknown_command", "{because}", {"because": because})
         return command
+
+    @model_validator(mode="after")
+    def _takes_metadata(self) -> Self:
+        name = self.command.partition(":")[0]
+        if self.metadata and not COMMANDS.load(name).TAKES_METADATA:
+            able = alternatives(it for it in COMMANDS.names() if COMMANDS.load(it).TAKES_METADATA)
+            because = f"{name} takes no metadata, only {able}: say it in `text`"
+            raise PydanticCustomError("no_metadata", "{because}", {"because": because})
+        return self
 
 
 class CommandReceipt(ApiModel):
@@ -86,6 +100,7 @@ def run(call: SiteRequest, given: CommandRequest) -> CommandReceipt:
         key=call.key,
         kept_until=until,
         via=call.token.name,
+        metadata=given.metadata,
     )
     seq, first = record.find_recorded(call.site.services, card, sent), False
     if seq is None:

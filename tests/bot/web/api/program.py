@@ -12,6 +12,16 @@ from ledger.queue.api_tokens import Scope
 from tests.bot.web.pages.world import PUBLIC, Pages
 
 LIVES = timedelta(days=30)
+CLAIMING = ("claim_job", "heartbeat_run", "hand_in_run")  # in the order in which a worker calls them
+
+
+def lying(pages: Pages, title: str = "Measure") -> Item:
+    """Return a card in the execution column whose run was cancelled, so that nobody works on it."""
+    item = pages.cardinal.new(title, column="In Progress")
+    pages.cardinal.catch_up()
+    pages.cardinal.say(item, "/cardinal cancel")
+    pages.cardinal.catch_up()
+    return item
 
 
 class Program:

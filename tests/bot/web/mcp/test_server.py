@@ -15,7 +15,7 @@ from ledger.events.run import RunStopAsked
 from ledger.queue.api_tokens import Scope
 from ledger.states import RunState
 from tests.bot.flows.cardinal import Cardinal
-from tests.bot.web.api.program import Program
+from tests.bot.web.api.program import CLAIMING, Program, lying
 from tests.bot.web.api.test_create_job import WISH
 from tests.bot.web.mcp.agent import api_client, document, fault, talk
 from tests.bot.web.pages.forms import asked, at_work, commands, planned
@@ -73,16 +73,20 @@ def test_the_example_of_every_tool_on_the_page_works(pages: Pages) -> None:
     items = [asked(pages, "8080", "8081") for _ in JOB_TOOLS]
     run_id = pages.cardinal.run_of(items[0]).run_id
     digest = pages.keep(run_id, "full 1: pytest", "log")
-    bob = Program(pages, "bob")
+    bob, free = Program(pages, "bob"), lying(pages)
     names = {
         "0123456789abcdef01234567": bob.send("POST", "/jobs", WISH).get_json()["request"],
         "0" * 64: digest,
         "r1": run_id,
     }
 
+    in_order = [(name, dict(examples)[name]) for name in CLAIMING]
+
     async def conversation(client: Client) -> None:
-        for name, example in examples:
+        for name, example in [*(it for it in examples if it[0] not in CLAIMING), *in_order]:
             item = items[list(JOB_TOOLS).index(name) if name in JOB_TOOLS else 0]
+            if name in CLAIMING:
+                item, names["r1"] = free, pages.cardinal.run_of(free).run_id
             fields = {key: names.get(it, it) for key, it in json.loads(example).items()}
             if fields.get("repository") == "shop":
                 fields = {**fields, **name_of(pages, item)}

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from ledger.events.instruction import InstructionsStacked, LayerTold
 from ledger.events.run import BY_PUSH, CHECK, BriefingMade
-from runner.prompts.briefing import BriefingSource, RelatedReport, make_briefing
+from runner.prompts.briefing import BriefingSource, HandOver, RelatedReport, make_briefing
 from tests.bot.web.api.test_follow_events import queued
 from tests.bot.web.pages.test_artifacts import hide
 from tests.bot.web.pages.test_runs import happens
@@ -18,7 +18,8 @@ def test_a_briefing_is_shown_without_private_skills_and_other_cards(pages: Pages
     run_id, bob = pages.run(), pages.browser("bob")
     path = f"/runs/{run_id}/briefing"
     assert "has not been briefed yet" in bob.get(path).text
-    report = RelatedReport(OTHER, "done before this one", "It was hard.\n## Reviews of the pull request\nx")
+    told = HandOver("r9 by codex, succeeded", ("It was hard.\n## Reviews of the pull request\nx",))
+    report = RelatedReport(OTHER, "done before this one", (told,))
     made = make_briefing(BriefingSource("Add <b>", "Please add.", "bob", True, related=(report,)))
     assert OTHER in made.text
     layers = (

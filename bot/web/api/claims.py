@@ -1,0 +1,330 @@
+"""Claims of runs by a worker of somebody's own: a program that is no agent of Cardinal's, with a token.
+
+Such a run is one like any other in the log. Its lease is renewed by heartbeats; whose ran out is lost.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from http import HTTPStatus
+
+from sqlalchemy import Connection
+
+from bot.bootstrap import Services
+from bot.github.api import roles
+from bot.reactor import reactor, run_requests
+from bot.runspec import briefing
+from bot.scheduler import dispatch
+from bot.scheduler.wakeups import wake
+from bot.state import policies, snapshots
+from bot.system.clock import ledger_clock
+from bot.web.acting import record
+from bot.web.api.operation import KEPT, ApiError, SiteRequest, not_found
+from ledger.errors import StaleClaimError
+from ledger.events.findings import FindingsReported
+from ledger.events.run import (
+    OWN,
+    BriefingMade,
+    FinalReported,
+    Progressed,
+    RunClaimed,
+    RunEnded,
+    RunEvent,
+    RunParked,
+    RunSteered,
+    RunStepped,
+)
+from ledger.ids import RunId
+from ledger.log import event_store
+from ledger.metadata import Metadata
+from ledger.queue import acted_requests, leases, restored
+from ledger.queue.leases import Lease
+from ledger.rows.cards import CardRow
+from ledger.rows.runs import RunRow
+from ledger.states import RUN_HELD, Ending, RunState
+from ledger.views import briefings, cards, runs
+from rules.chatops.parser import Parsed, RefusedCommand, permit
+from rules.intents.internal import QueueRun
+from rules.policy.model import Policy
+from rules.runs.mode import INVESTIGATE
+from rules.runs.start import queue_card, start_obstacle
+from rules.snapshot import Snapshot
+from rules.text import plain
+from runner.prompts.briefing import digest_of
+from runner.text.plain import cut_bytes, one_line
+
+MIN_LEASE_S, LEASE_S, MAX_LEASE_S = 10, 900, 86_400
+HOLDER = f"{OWN}:"  # begins the holder of such a lease, which is no process
+MAX_MESSAGES = 20  # the newest
+_DETAIL_BYTES = 2_000
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A claimed run: every later request about it carries its `generation`.
+
+    `messages` are what people told its worker since it claimed the run, the oldest first.
+    """
+
+    run: RunRow
+    generation: int
+    until: datetime
+    messages: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class WorkReport:
+    """The report of a worker; `done` is why it failed, where it did."""
+
+    done: str
+    changed: Sequence[str] = ()
+    check: Sequence[str] = ()
+    open_questions: Sequence[str] = ()
+    metadata: Metadata | None = None
+
+
+def claim_card(call: SiteRequest, card: CardRow, lease_s: int) -> tuple[Claim, str]:
+    """Claim the card's run, or one made for it, once for each key; return the claim and the briefing.
+
+    Raises ApiError, GithubError, ReusedKeyError.
+    """
+    services, card = _served(call, card)
+    text, clock = f"claim {card.card_id} {lease_s}", ledger_clock(services.engine, services.clock)
+    role = roles.role_of_account(services.hub, card.repository or "", call.visit.login, call.visit.user_id)
+    with event_store.writing(services.engine) as db:
+        now = clock()
+        run_id = _find_claimed(db, call.key, text, now)
+        if run_id is None:
+            run_id, seq = _take(db, call, card, role=role, lease_s=lease_s, now=now)
+            acted_requests.keep(db, call.key, text, seq, now=now, ttl=KEPT)
+            reactor.advance(db, now=now)
+        run = runs.get(db, run_id)
+        assert run is not None
+        lease = _lease(db, run, run.generation, call)
+    told = _brief(services, card, run, clock())
+    wake(services)
+    return Claim(run, run.generation, lease.until), told
+
+
+def extend_claim(call: SiteRequest, run: RunRow, generation: int, *, progress: str, lease_s: int) -> Claim:
+    """Extend the claim, with a line for people if there is one. Raises ApiError where the run is to stop."""
+    services = _services(call, run)
+    with event_store.writing(services.engine) as db:
+        now = ledger_clock(services.engine, services.clock)()
+        run, lease = _held(db, call, run.run_id, generation)
+        stopped = _obey_stop(db, run, lease, now)
+        if not stopped:
+            lease = leases.renew(db, lease, ttl_s=lease_s)
+            line = one_line(progress)
+            if line and line != run.last_line:
+                event_store.append(db, Progressed(run.run_id, line), at=now)
+        reactor.advance(db, now=now)
+        messages = _list_messages(db, run)
+    wake(services)
+    if stopped:
+        raise stopped
+    return Claim(run, generation, lease.until, messages)
+
+
+def _list_messages(db: Connection, run: RunRow) -> tuple[str, ...]:
+    told = event_store.newest_of(db, f"run:{run.run_id}", RunSteered, MAX_MESSAGES)
+    return tuple(
+        f"{event.by}: {event.text}"
+        for at, event in reversed(told)
+        if run.claimed_at is None or at >= run.claimed_at
+    )
+
+
+def hand_in(
+    call: SiteRequest, run: RunRow, generation: int, *, succeeded: bool, report: WorkReport
+) -> RunRow:
+    """End the run with its report, once for each key. Raises ApiError, GithubError, ReusedKeyError."""
+    services, card = _served(call, _card(call, run))
+    role = roles.role_of_account(services.hub, card.repository or "", call.visit.login, call.visit.user_id)
+    text = f"hand in {run.run_id} {generation} {succeeded} {report}"
+    with event_store.writing(services.engine) as db:
+        now = ledger_clock(services.engine, services.clock)()
+        stopped = None
+        if acted_requests.find(db, call.key, text, now) is None:
+            _require_leave(policies.in_force(db, card.board_id), call, role)
+            run, lease = _held(db, call, run.run_id, generation)
+            told = _report_events(run, report)
+            stopped = _obey_stop(db, run, lease, now, told)
+            if not stopped:
+                ended = event_store.append(db, *told, _ending(run, report, succeeded=succeeded), at=now)
+                leases.release(db, lease)
+                acted_requests.keep(db, call.key, text, ended[-1].seq, now=now, ttl=KEPT)
+            reactor.advance(db, now=now)
+        after = runs.get(db, run.run_id)
+        assert after is not None
+    wake(services)
+    if stopped:
+        raise stopped
+    return after
+
+
+def _card(call: SiteRequest, run: RunRow) -> CardRow:
+    with event_store.reading(call.site.engine) as db:
+        card = cards.get(db, run.card_id)
+    if card is None:
+        raise not_found()
+    return card
+
+
+def _served(call: SiteRequest, card: CardRow) -> tuple[Services, CardRow]:
+    about = record.readable_card(call.site.services, card.card_id, "claim")
+    if about is None:
+        raise not_found()
+    return about
+
+
+def _services(call: SiteRequest, run: RunRow) -> Services:
+    services = call.site.services.if_served(run.board_id)
+    if services is None:
+        raise not_found()
+    return services
+
+
+def _conflict(code: str, because: str, remedy: str) -> ApiError:
+    return ApiError(HTTPStatus.CONFLICT, code, because, remedy)
+
+
+def _find_claimed(db: Connection, key: str, text: str, now: datetime) -> RunId | None:
+    """Return the run that an earlier request with the key claimed; else None. Raises ReusedKeyError."""
+    seq = acted_requests.find(db, key, text, now)
+    event = next((it.event for it in event_store.read(db, after=seq - 1, limit=1)), None) if seq else None
+    return event.run_id if isinstance(event, RunEvent) else None
+
+
+def _require_leave(policy: Policy, call: SiteRequest, role: str) -> None:
+    allowed = permit(policy, Parsed("claim", ""), role=role, login=call.visit.login)
+    if isinstance(allowed, RefusedCommand):
+        because = allowed.because.replace("`", "")
+        raise ApiError(HTTPStatus.FORBIDDEN, "refused", because.rstrip("."), "ask an account that may")
+
+
+def _take(
+    db: Connection, call: SiteRequest, card: CardRow, *, role: str, lease_s: int, now: datetime
+) -> tuple[RunId, int]:
+    """Claim the card's waiting run, or a new one; return it and the claim's event. Raises ApiError."""
+    policy, snapshot = policies.in_force(db, card.board_id), snapshots.of_card(db, card.card_id)
+    if snapshot is None:
+        raise not_found()
+    _require_leave(policy, call, role)
+    if restored.is_restored(db):
+        raise _conflict("restored", "the ledger was restored from a back-up", "ask Cardinal's operator")
+    live = snapshot.live_run
+    if live is not None and (live.state is not RunState.QUEUED or live.agent != OWN):
+        raise _taken(live)
+    run_id = live.run_id if live else _queue(db, policy, snapshot, call.visit.login, now)
+    run = runs.get(db, run_id)
+    assert run is not None
+    obstacle = dispatch.find_claim_obstacle(db, run, policy, now)
+    lease = (
+        None
+        if obstacle
+        else leases.take(db, f"{dispatch.LEASE_PREFIX}{run_id}", f"{HOLDER}{call.visit.login}", ttl_s=lease_s)
+    )
+    if lease is None:
+        raise _conflict("waits", f"the card cannot be claimed now: {plain(obstacle)}", "try again later")
+    claimed, *_ = event_store.append(
+        db,
+        RunClaimed(run_id, lease.generation, call.visit.login),
+        RunStepped(run_id, RunState.CLAIMED, RunState.PREPARING),
+        RunStepped(run_id, RunState.PREPARING, RunState.WORKING),
+        at=now,
+    )
+    return run_id, claimed.seq
+
+
+def _taken(run: RunRow) -> ApiError:
+    if run.state is RunState.QUEUED:
+        because = f"{run.run_id} is queued for the agent {plain(run.agent, 60)}"
+        return _conflict("taken", because, "cancel that run, then claim the card")
+    who = plain(run.worker, 60) if run.agent == OWN and run.state in RUN_HELD else plain(run.agent, 60)
+    return _conflict("taken", f"{run.run_id} of {who} has not ended", "claim another card")
+
+
+def _queue(db: Connection, policy: Policy, snapshot: Snapshot, login: str, now: datetime) -> RunId:
+    """Queue a run for a worker of somebody's own on a card without a live one. Raises ApiError."""
+    if because := start_obstacle(policy, snapshot):
+        raise _conflict(
+            "waits", plain(f"the card cannot be claimed: {because}"), "see `get_job` for its state"
+        )
+    intents = queue_card(policy, snapshot, by=login, door="api").intents
+    wanted = next(it for it in intents if isinstance(it, QueueRun))
+    queued = run_requests.queue_own_run(db, policy, wanted)
+    if queued is None:
+        raise _conflict("waits", "the card has no issue in a column yet", "try again in a minute")
+    event_store.append(db, queued, at=now)
+    reactor.advance(db, now=now)
+    return queued.run_id
+
+
+def _lease(db: Connection, run: RunRow, generation: int, call: SiteRequest) -> Lease:
+    """Return the lease of the caller's claim. Raises ApiError for one that is over, or somebody else's."""
+    name = f"{dispatch.LEASE_PREFIX}{run.run_id}"
+    mine = run.agent == OWN and run.worker.casefold() == call.visit.login.casefold()
+    lease = leases.find_held(db, name, generation) if mine and run.state in RUN_HELD else None
+    if lease is None:
+        because = f"claim {generation} of {run.run_id} is over, or was not yours"
+        if run.ending is not None:
+            because = f"{run.run_id} has ended: {plain(' '.join((run.ending, run.reason)))}"
+        raise _conflict("stale", because, "stop working on it; claim the card again")
+    return lease
+
+
+def _held(db: Connection, call: SiteRequest, run_id: RunId, generation: int) -> tuple[RunRow, Lease]:
+    run = runs.get(db, run_id)
+    if run is None:
+        raise not_found()
+    return run, _lease(db, run, generation, call)
+
+
+def _obey_stop(
+    db: Connection, run: RunRow, lease: Lease, now: datetime, told: Sequence[RunEvent] = ()
+) -> ApiError | None:
+    """End or pause a run that people asked to stop, and return what its worker is told; None to continue.
+
+    `told` is kept of a run that is cancelled.
+    """
+    if not run.stop_asked:
+        return None
+    stop = dispatch.stop_own(run)
+    event_store.append(db, *(told if isinstance(stop, RunEnded) else ()), stop, at=now)
+    leases.release(db, lease)
+    how = "paused" if isinstance(stop, RunParked) else "cancelled"
+    remedy = "claim the card again once it is resumed" if how == "paused" else "stop working on it"
+    return _conflict("stopped", f"{plain(run.stop_by, 60)} {how} {run.run_id}", remedy)
+
+
+def _report_events(run: RunRow, report: WorkReport) -> tuple[RunEvent, ...]:
+    lists = (tuple(report.changed), tuple(report.check), tuple(report.open_questions))
+    final = FinalReported(run.run_id, report.done, *lists, metadata=report.metadata or {})
+    if run.mode != INVESTIGATE:
+        return (final,)
+    return (FindingsReported(run.run_id, "", report.done, (), (), (), 0), final)
+
+
+def _ending(run: RunRow, report: WorkReport, *, succeeded: bool) -> RunEnded:
+    last = one_line(f"{run.state}: {run.last_line}" if run.last_line else run.state)
+    if succeeded:
+        return RunEnded(run.run_id, Ending.SUCCEEDED, "", "", one_line(run.last_line))
+    return RunEnded(run.run_id, Ending.FAILED, "gave_up", cut_bytes(report.done, _DETAIL_BYTES), last)
+
+
+def _brief(services: Services, card: CardRow, run: RunRow, now: datetime) -> str:
+    """Return the run's briefing, as an agent would get it; the first one is recorded."""
+    with event_store.reading(services.engine) as db:
+        known = briefings.newest(db, run.run_id)
+    if known is not None and known.at >= (run.claimed_at or known.at):
+        return known.text
+    made = briefing.write(services, card, run.run_id)
+    fence = event_store.Fence(f"{dispatch.LEASE_PREFIX}{run.run_id}", run.generation)
+    told = BriefingMade(run.run_id, made.text, digest_of(made.text), made.omitted, made.issue)
+    try:
+        with event_store.writing(services.engine) as db:
+            event_store.append(db, told, at=now, fence=fence)
+    except StaleClaimError as error:
+        raise _conflict("stale", f"the claim of {run.run_id} is over", "claim the card again") from error
+    return made.text
