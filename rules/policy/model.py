@@ -108,7 +108,9 @@ def _read(text: str, installed: Installed | None, profiles: Names | None) -> Rep
     problems = _cross_checks(parsed, written, installed or Installed(), profiles)
     if problems:
         raise PolicyError(cap(problems))
-    return parsed
+    if parsed.board is None:
+        return parsed
+    return parsed.model_copy(update={"board": parsed.board.with_workflows()})
 
 
 def _cross_checks(

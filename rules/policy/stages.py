@@ -140,35 +140,42 @@ def tools_of_choice(names: tuple[str, ...], *choices: McpChoice) -> tuple[str, .
     )
 
 
-def stage_problems(
+def find_wide_stages(
     stages: Sequence[Stage],
     allowed: dict[str, Permission],
     network: tuple[str, ...],
     written: Written,
     where: Path,
+    *,
+    column: str = "the column",
 ) -> Iterator[str]:
-    """Yield a sentence for each stage that leads nowhere, is never reached, or may do more than the column.
+    """Yield a sentence for each stage that may do more than its column, which `column` names.
 
     `allowed` has the column's values of edit, run and commit, `network` the hosts that it lets be reached.
     """
-    names = tuple(stage.name for stage in stages)
     for index, stage in enumerate(stages):
         at: Path = (*where, index)
-        for name in stage.follows:
-            if name not in names:
-                yield locate(written, (*at, "next"), unknown("stage", name, (*names, END)))
-            if name == stage.name:
-                yield locate(written, (*at, "next"), f"{code(name)} leads to itself")
         for tool, most in allowed.items():
             wanted = getattr(stage.tools, tool)
             if wanted is not None and strictest(wanted, most) != wanted:
                 yield locate(
-                    written, (*at, "tools", tool), f"the column has {most}: a stage may only narrow it"
+                    written, (*at, "tools", tool), f"{column} has {most}: a stage may only narrow it"
                 )
         far = beyond(stage.tools.network or (), network)
         if far:
-            said = f"the column does not allow {alternatives(map(code, far))}: a stage may only narrow it"
+            said = f"{column} does not allow {alternatives(map(code, far))}: a stage may only narrow it"
             yield locate(written, (*at, "tools", "network"), said)
+
+
+def find_lost_ways(stages: Sequence[Stage], written: Written, where: Path) -> Iterator[str]:
+    """Yield a sentence for each stage that leads nowhere, is never reached, or never ends."""
+    names = tuple(stage.name for stage in stages)
+    for index, stage in enumerate(stages):
+        for name in stage.follows:
+            if name not in names:
+                yield locate(written, (*where, index, "next"), unknown("stage", name, (*names, END)))
+            if name == stage.name:
+                yield locate(written, (*where, index, "next"), f"{code(name)} leads to itself")
     if len({name.casefold() for name in names}) < len(names):
         yield locate(written, where, "two stages have the same name")
     elif stages and all(name in names for stage in stages for name in stage.follows):

@@ -28,6 +28,7 @@ from ledger.rows.cards import CardRow
 from ledger.rows.runs import RunRow
 from ledger.states import Ending
 from ledger.views.checks import CheckRow, TierRow
+from rules.card.workflow_choice import describe_workflow
 from rules.text import brief, count, kind_of_run, plain, state_word, usd
 from runner.checks import failure
 
@@ -274,6 +275,7 @@ def facts_of(run: RunRow) -> tuple[tuple[str, str], ...]:
         ("Repository", plain(run.repository)),
         ("Branch", plain(run.branch)),
         ("Kind", kind_of_run(run.attempt, run.kind)),
+        ("Workflow", plain(describe_workflow(run.workflow, run.workflow_rule, run.workflow_value))),
     )
 
 

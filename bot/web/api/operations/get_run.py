@@ -22,6 +22,7 @@ from ledger.views.checks import CheckRow, TierRow
 from ledger.views.reports import ReportRow
 from ledger.views.reproductions import ReproductionRow
 from ledger.views.stages import StageRow
+from rules.card.workflow_choice import describe_workflow
 from rules.runs.mode import reason
 from runner.text.untrusted import without_invisible as clean
 
@@ -68,7 +69,7 @@ class JobRunDetail(JobRun):
     budget_usd: float = Field(description="Its whole budget; 0 for none")
     reserved_usd: float
     facts: dict[str, str] = Field(
-        description="Why it is in its mode, network, tool servers, refusals, failures"
+        description="Why it is in its mode and workflow, network, tool servers, refusals, failures"
     )
     todos: list[RunTodo]
     plan: PlanRow | None = Field(description="The newest of `plans`")
@@ -111,7 +112,8 @@ def run_detail(call: ApiRequest, rows: RunRows) -> JobRunDetail:
     row, gate, seen, budget = clean_row(rows.run), rows.gate, rows.observations, rows.budget
     of_gate = (it for it in rows.checks if gate and it.iteration == gate.iteration)
     plans = tuple(map(clean_row, rows.plans[-MAX_ROWS:]))
-    about = {"Mode": reason(row.mode_rule, row.mode_value), **observation_lines(seen)}
+    flow = describe_workflow(row.workflow, row.workflow_rule, row.workflow_value)
+    about = {"Mode": reason(row.mode_rule, row.mode_value), "Workflow": flow, **observation_lines(seen)}
     ticks = seen.ticks.ljust(len(seen.todos), "0") if seen else ""
     return JobRunDetail(
         **run_summary(row).model_dump(),
