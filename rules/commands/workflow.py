@@ -9,7 +9,7 @@ from rules.intents.outbound import Decision
 from rules.policy.messages import unknown
 from rules.policy.model import Policy
 from rules.policy.roles import Role
-from rules.policy.workflow import NO_WORKFLOW
+from rules.policy.stages import NO_WORKFLOW
 from rules.snapshot import Snapshot
 from rules.text import alternatives
 

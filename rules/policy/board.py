@@ -8,8 +8,7 @@ from ledger.model.policy_settings import Name, PolicyModel, positive, setting, w
 from rules.policy.column import ColumnPolicy, Dollars
 from rules.policy.repository import RepositoryRules
 from rules.policy.schedule import CardSchedule
-from rules.policy.stages import Specialist, SpecialistName
-from rules.policy.workflow import Workflow, WorkflowName
+from rules.policy.stages import Specialist, SpecialistName, Workflow, WorkflowName
 
 Repository = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,100}/[A-Za-z0-9._-]{1,100}$")]
 
@@ -110,7 +109,7 @@ class BoardRules(PolicyModel):
         {}, "Agents with a model, persona and skills, [under names you choose](#specialists)."
     )
     workflows: Annotated[dict[WorkflowName, Workflow], Field(max_length=50)] = setting(
-        {}, "Stages and routes [under names you choose](instructions.md#workflows), for columns and cards."
+        {}, "Stages and routes [under names you choose](#workflows), for columns and cards."
     )
     workflow_labels: Annotated[dict[Name, WorkflowName], Field(max_length=100)] = setting(
         {}, "The workflow of cards with a label; of two, the one that `workflows` lists first."

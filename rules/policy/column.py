@@ -20,8 +20,18 @@ from rules.policy.messages import unknown
 from rules.policy.network import Network
 from rules.policy.repository import Lines
 from rules.policy.roles import LOGIN
-from rules.policy.stages import MARK, MAX, McpChoice, Permission, Specialist, Stage
-from rules.policy.workflow import Route, Workflow, WorkflowName, find_routes
+from rules.policy.stages import (
+    MARK,
+    MAX,
+    McpChoice,
+    Permission,
+    Route,
+    Specialist,
+    Stage,
+    Workflow,
+    WorkflowName,
+    find_routes,
+)
 from rules.registry import ARCHETYPES
 
 Dollars = Annotated[float | None, Field(strict=True, gt=0, le=1_000_000)]
@@ -125,7 +135,7 @@ class ColumnPolicy(PolicyModel):
         (), "The stages of a run, starting with the first; if empty, plan, then work."
     )
     workflow: WorkflowName | None = setting(
-        None, "The [workflow](instructions.md#workflows) whose stages and routes apply, in place of `stages`."
+        None, "The [workflow](#workflows) whose stages and routes apply, in place of `stages`."
     )
     on_entry: Steps | None = setting(
         None, "Actions when a card enters; in an execution column, `start_run` by default."

@@ -1,10 +1,10 @@
-"""The stages of a column in the policy file, with the check of their ways, and the specialists of a board."""
+"""The stages of a column or workflow in the policy file, with the check of their ways, and specialists."""
 
 import re
 from collections.abc import Iterator, Sequence
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 
-from pydantic import AfterValidator, Field, field_validator
+from pydantic import AfterValidator, BeforeValidator, Field, field_validator
 
 from ledger.model.policy_settings import Name, Names, PolicyModel, setting
 from rules.policy.messages import locate, unknown
@@ -19,6 +19,9 @@ McpChoice = Annotated[tuple[McpTool, ...], Field(max_length=50)] | None  # tool 
 END = "end"  # in `next`: the run may end here
 STRICTNESS: Sequence[Permission] = ("allow", "ask", "deny")
 MAX = 12
+NO_WORKFLOW = "none"  # as a command says it
+Outcome = Literal["on_success", "on_failure", "on_changes_requested"]
+OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
 MARK = "@"  # before a specialist's name in a column's `agents`
 _STAGE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,39}")
 _PERSONA = re.compile(r"[a-z0-9][a-z0-9-]{0,59}")
@@ -123,6 +126,52 @@ class Specialist(PolicyModel):
     def stages(self, name: str) -> tuple[Stage, ...]:
         """Return the one stage in which its persona, if any, does the whole work."""
         return (Stage(name=name, persona=self.persona, model=self.model),) if self.persona else ()
+
+
+class MoveTo(PolicyModel):
+    """Where a card goes."""
+
+    move: Name = Field(description="The column to move the card to.")
+
+
+def _stay_or_move(value: object) -> object:
+    if value == "stay":
+        return None
+    if isinstance(value, str):
+        raise ValueError("write stay, or {move: <column>}")
+    return value
+
+
+Route = Annotated[
+    MoveTo | None, BeforeValidator(_stay_or_move, json_schema_input_type=MoveTo | Literal["stay"])
+]
+
+
+def _refuse_none(name: str) -> str:
+    if name == NO_WORKFLOW:
+        raise ValueError(
+            f"`{NO_WORKFLOW}` cannot be a workflow's name: `/cardinal workflow none` undoes a choice"
+        )
+    return name
+
+
+WorkflowName = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]{0,39}$"), AfterValidator(_refuse_none)]
+
+
+class Workflow(PolicyModel):
+    """Stages, with what happens to the card afterwards, [under a name](#workflows) for columns and cards."""
+
+    stages: Annotated[tuple[Stage, ...], Field(min_length=1, max_length=MAX)] = Field(
+        description="The stages of a run, starting with the first."
+    )
+    on_success: Route = setting(None, "As in a column, whose own applies by default.")
+    on_failure: Route = setting(None, "As in a column, whose own applies by default.")
+    on_changes_requested: Route = setting(None, "As in a column, whose own applies by default.")
+
+
+def find_routes(rules: PolicyModel) -> dict[str, MoveTo | None]:
+    """Return the routes that a column or workflow gives; None for `stay`."""
+    return {name: getattr(rules, name) for name in OUTCOMES if name in rules.model_fields_set}
 
 
 def strictest(*wanted: Permission | None) -> Permission:

@@ -15,8 +15,7 @@ from rules.policy.network import secret_problems
 from rules.policy.repository import ROOT, Guardrails, RepositoryRules, folder
 from rules.policy.roles import Role
 from rules.policy.schedule import schedule_problems
-from rules.policy.stages import MARK, Stage, find_lost_ways, find_wide_stages
-from rules.policy.workflow import Workflow, find_routes
+from rules.policy.stages import MARK, Stage, Workflow, find_lost_ways, find_routes, find_wide_stages
 from rules.policy.yaml_reader import Path, Written
 from rules.registry import ACTIONS, ARCHETYPES, COMMANDS, PROFILES
 from rules.text import alternatives, code

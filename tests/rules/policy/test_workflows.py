@@ -6,7 +6,7 @@ from rules.card.workflow_choice import ChosenWorkflow, apply_workflow, choose_wo
 from rules.errors import PolicyError
 from rules.policy.column import ColumnPolicy
 from rules.policy.model import Policy, parse
-from rules.policy.workflow import MoveTo
+from rules.policy.stages import MoveTo
 
 TEXT = """\
 version: 1
