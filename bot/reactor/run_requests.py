@@ -52,10 +52,7 @@ def queue_run(db: Connection, policy: Policy, intent: QueueRun) -> tuple[Event, 
     pinned, labels = instructions.find_pinned_agent(db, card.card_id), card.choosing_labels
     flow = choose_workflow(policy.board, column, *instructions.find_pinned_workflow(db, card.card_id), labels)
     column = apply_workflow(policy.board, column, flow)
-    usual = apply_choice(policy, column, pinned, labels)
     column = apply_choice(policy, column, intent.other_agent or pinned, labels)
-    if intent.other_agent and column == usual:
-        return ()  # it is who has just failed
     return (
         RunQueued(
             **asdict(intent),

@@ -1,6 +1,7 @@
 """A workflow that a label and a command choose for a card: its stages, why it is that one, its routes."""
 
-from ledger.events.run import RunQueued
+from ledger.events.board import CardMoved
+from ledger.events.run import RunEnded, RunQueued
 from ledger.events.stage import StageEntered
 from tests.bot.flows.cardinal import Cardinal
 from tests.bot.flows.people import issue_of
@@ -34,3 +35,21 @@ def test_a_label_and_then_a_command_choose_the_workflow_and_the_run_says_why(car
         ("full", "command", "alice"),
     ]
     assert "r2 has the workflow `full` (chosen by `alice`)" in cardinal.told(item)[-1]
+
+
+def test_a_card_whose_run_fails_goes_to_the_route_of_its_workflow_with_the_reason_on_its_face(
+    cardinal: Cardinal,
+) -> None:
+    routed = FLOWS.replace("docs-writer}]}", "docs-writer}], on_failure: {move: Tasks}}")
+    cardinal.set_policy(with_column(workflow="docs-flow") + routed)
+    cardinal.scenario(stages={"write": [{"finish": {"done": "Nothing."}}]})
+    item = cardinal.new(column="In Progress")
+    cardinal.catch_up(work=True)
+    (end,) = cardinal.events(RunEnded)
+    assert (end.ending, cardinal.column(item)) == ("failed", "Tasks")
+    (move,) = (it for it in cardinal.events(CardMoved) if it.by_cardinal)
+    assert (move.before, move.after) == ("In Progress", "Tasks")
+    assert cardinal.face(item)["Progress"].startswith(f"r1 failed: {end.detail[:20]}")
+    cardinal.drag(item, "In Progress")
+    cardinal.catch_up()
+    assert [it.kind for it in cardinal.events(RunQueued)] == ["first", "retry"]
