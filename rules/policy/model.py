@@ -134,6 +134,15 @@ def agents_of(policy: Policy) -> dict[str, set[str]]:
     return wanted
 
 
+def personas_of(policy: Policy) -> set[str]:
+    """Return the personas of all stages and specialists."""
+    board = policy.board
+    staged = [column.stages for column in board.columns.values()]
+    staged += [workflow.stages for workflow in board.workflows.values()]
+    wanted = {stage.persona for stages in staged for stage in stages}
+    return wanted | {it.persona for it in board.specialists.values() if it.persona}
+
+
 def working_columns(policy: Policy) -> tuple[str, ...]:
     kinds = ((name, policy.archetype(name)) for name in policy.board.columns)
     return tuple(name for name, kind in kinds if kind.STARTS_RUNS or kind.HAS_ASSISTANT)

@@ -62,9 +62,7 @@ class Stage(PolicyModel):
     """One step of a staged run, with an agent and a persona of its own."""
 
     name: Name = Field(description="Its name, unique in the column: letters, digits, `-` and `_`.")
-    persona: PersonaName = Field(
-        description="Who the agent is: a file of `.github/cardinal/personas/`, or a built-in one."
-    )
+    persona: PersonaName = Field(description="Who the agent is: the name of a [persona](#personas).")
     next: Annotated[tuple[Name, ...], Field(max_length=MAX)] = setting(
         (), "The stages that may follow; add `end` if the run may also end here. If empty, the run ends."
     )
@@ -114,7 +112,7 @@ class Specialist(PolicyModel):
     )
     persona: PersonaName | None = setting(
         None,
-        "Who it is: a file of `.github/cardinal/personas/`, or a built-in one. Not in columns with stages.",
+        "Who it is: the name of a [persona](#personas). Not in columns with stages.",
     )
     skills: Names = setting((), "Skills for its runs, in addition to the column's.")
 
