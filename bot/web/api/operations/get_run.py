@@ -7,6 +7,7 @@ from typing import Any
 from pydantic import Field
 
 from bot.render.run.observations import observation_lines
+from bot.render.run.stages import list_touched
 from bot.web.api import jobs
 from bot.web.api.clean_rows import clean_row
 from bot.web.api.jobs import JobRun, RunName, run_summary
@@ -33,7 +34,7 @@ COLUMNS = {
     "questions": ("question_id", "asker", "text", "answered_by", "answer"),
     "stages": (
         *("entry", "stage", "target", "persona", "persona_source", "usd", "seconds"),
-        *("files_changed", "lines_changed", "left_at", "summary"),
+        *("files_changed", "lines_changed", "left_at", "touched", "summary"),
     ),
     "evidence": ("tier", "iteration", "command", "exit_code", "believed", "duration_s", "head"),
     "artifacts": list_artifacts.COLUMNS,
@@ -128,7 +129,9 @@ def run_detail(call: ApiRequest, rows: RunRows) -> JobRunDetail:
         plan=plans[-1] if plans else None,
         plans=plans,
         questions=tuple(map(clean_row, rows.questions[-MAX_ROWS:])),
-        stages=tuple(map(clean_row, rows.stages[-MAX_ROWS:])),
+        stages=tuple(
+            clean_row(replace(it, touched=list_touched(it, rows.steps))) for it in rows.stages[-MAX_ROWS:]
+        ),
         checks=[f"{clean(it.command)[: jobs.MAX_TEXT]}: exit code {it.exit_code}" for it in of_gate],
         evidence=tuple(
             clean_row(it if it.exit_code else replace(it, tail="")) for it in rows.checks[-MAX_ROWS:]

@@ -1,8 +1,11 @@
 """A workflow that a label and a command choose for a card: its stages, why it is that one, its routes."""
 
+from click.testing import CliRunner
+
+from bot.cli import main
 from ledger.events.board import CardMoved
 from ledger.events.run import RunEnded, RunQueued
-from ledger.events.stage import StageEntered
+from ledger.events.stage import FileTouched, StageLeft
 from tests.bot.flows.cardinal import Cardinal
 from tests.bot.flows.people import issue_of
 from tests.bot.flows.settings import with_column
@@ -24,7 +27,12 @@ def test_a_label_and_then_a_command_choose_the_workflow_and_the_run_says_why(car
     cardinal.forge.store.issues.set_labels(issue_of(item), ["kind:docs"], actor=cardinal.person("alice"))
     cardinal.drag(item, "In Progress")
     cardinal.catch_up(work=True)
-    assert [event.stage for event in cardinal.events(StageEntered)] == ["write"]
+    (left,) = cardinal.events(StageLeft)
+    assert (left.stage, left.touched) == ("write", (FileTouched("greeting.txt", 1, 0),))
+    home = str(cardinal.services.config.home)
+    shown = " ".join(CliRunner().invoke(main, ["show", "r1"], env={"CARDINAL_HOME": home}).output.split())
+    assert "greeting.txt (added 1, removed 0)" in shown
+    assert "Workflow `docs-flow` (the label `kind:docs`)" in shown
     assert cardinal.comment(item, "workflow `docs-flow` (the label `kind:docs`)")
     cardinal.say(item, "/cardinal workflow full")
     cardinal.say(item, "/cardinal retry")
