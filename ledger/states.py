@@ -44,6 +44,7 @@ class Reason(StrEnum):
     OUT_OF_REACH = "out_of_reach"
     PERSON = "person"
     REPOSITORY_UNCLEAR = "repository_unclear"
+    RUN_FAILED = "run_failed"
 
 
 class PullCard(StrEnum):

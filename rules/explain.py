@@ -6,6 +6,7 @@ from ledger.states import CardState, RunState
 from rules.card.move_rights import is_dragged, refusal
 from rules.card.state import derive
 from rules.card.stops import describe_stop
+from rules.card.workflow_choice import describe_workflow
 from rules.chatops.parser import needs
 from rules.policy.model import Policy
 from rules.snapshot import Snapshot
@@ -33,12 +34,19 @@ def why(policy: Policy, snapshot: Snapshot, *, quotes: bool = True) -> str:
     return plain(_of_rest(policy, snapshot), 400)
 
 
+def explain(policy: Policy, snapshot: Snapshot, *, quotes: bool = True) -> str:
+    """Return the reason, and which workflow the newest run has."""
+    run, reason = snapshot.run, why(policy, snapshot, quotes=quotes)
+    flow = describe_workflow(run.workflow, run.workflow_rule, run.workflow_value) if run else ""
+    return f"{reason}. {run.run_id} has the workflow {flow}" if run and flow else reason
+
+
 def card_status(policy: Policy, snapshot: Snapshot) -> str:
     """Return how the card stands as a short Markdown list."""
     where = code(snapshot.column) if snapshot.column else "no column"
     state = state_word(snapshot.state)
     lines = [f"- **{state}** in {where}" if state else f"- rests in {where}"]
-    lines.append(f"- {sentence(why(policy, snapshot))}")
+    lines.append(f"- {sentence(explain(policy, snapshot))}")
     if snapshot.run:
         run = snapshot.run
         ending = f"ended: {run.ending}" if run.ending else run.state.replace("_", " ")

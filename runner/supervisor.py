@@ -154,13 +154,13 @@ def _carry_on(
     tool_secrets: Mapping[str, str],
     allow_unsandboxed: bool,
 ) -> None:
-    log.secrecy = secrecy_of(spec.equipment)
+    log.secrecy = secrecy_of(spec.equipment, stages=spec.stages)
     agent = agents.load(spec.agent)
     log.raise_if_stopped()
     demand_checks(spec)
     workspace = _place(spec, log)
     # A session of the card may repeat private text of skills that were attached before.
-    log.secrecy = secrecy_of(spec.equipment, workspace.private_phrases())
+    log.secrecy = secrecy_of(spec.equipment, workspace.private_phrases(), spec.stages)
     workspace.register_secrets(log.secrecy.phrases)
     mirror = Mirror(spec.paths.mirrors, spec.repository, remote, log.beat_or_stop)
     checkout = Checkout(workspace, mirror, spec.authorship.author, log.beat_or_stop)

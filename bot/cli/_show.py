@@ -191,7 +191,7 @@ def _fact(row: Mapping[str, Any], name: str) -> object:
         case bool() | str() | None:
             return value
         case list():
-            return ", ".join(str(_word(it)) for it in value)
+            return ", ".join(_describe_part(it) if isinstance(it, dict) else str(_word(it)) for it in value)
         case dict():
             unit, unnamed = name.partition(" ")[0], "not ended" if name == "endings" else "none"
             return ", ".join(
@@ -202,6 +202,13 @@ def _fact(row: Mapping[str, Any], name: str) -> object:
         case _ if "usd" in name.split("_"):
             return usd(value)
     return f"{value:g}"
+
+
+def _describe_part(part: Mapping[str, Any]) -> str:
+    """Return a part of a fact: what it is called, and what is known of it."""
+    first, *others = part.items()
+    known = ", ".join(f"{_label(name)} {value}" for name, value in others if value is not None)
+    return f"{first[1]} ({known})" if known else str(first[1])
 
 
 def _width(console: "Console", grid: "Table") -> int:

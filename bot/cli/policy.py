@@ -23,12 +23,9 @@ from bot.system.env_file import PREFIX
 from ledger.parts import charter
 from rules.errors import PersonaError, PolicyError
 from rules.policy import locations, schema
-from rules.policy.markdown.persona import MAX_BYTES as PERSONA_BYTES
-from rules.policy.markdown.persona import parse_persona
 from rules.policy.messages import cap
-from rules.policy.model import Policy, parse
+from rules.policy.model import Policy, parse, personas_of
 from rules.policy.schedule import coming
-from rules.policy.stages import is_persona
 from rules.registry import PROFILES, BuiltInProfile
 from rules.runs.skills import REPOSITORY
 
@@ -208,6 +205,7 @@ def _read(file: Path, home: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
         *missing_checks.hints(policy),
         *absent,
         *_skill_hints(file),
+        *_persona_hints(file, policy),
         *_coming_cards(policy),
     )
     return (*paths.links(root, text, policy.repository), *further), hints
@@ -248,20 +246,24 @@ def _of_profiles(file: Path) -> Iterator[str]:
 
 
 def _of_personas(file: Path) -> Iterator[str]:
-    shelf = _shelf(file)
-    named = (name for name in _names(shelf, "personas") if is_persona(name))
-    for name in [*named][: personas.MAX]:
-        path = f"personas/{name}{SUFFIX}"
-        raw = shelf.read(path, PERSONA_BYTES)
-        if raw is None:
-            yield f"{_folder(file) / path}: it must be a plain file of at most {PERSONA_BYTES} bytes"
-            continue
+    root = _folder(file) / "personas"
+    shelf = folder_shelf(root, REPOSITORY)
+    for name in personas.list_names(shelf):
         try:
-            parse_persona(name, raw.decode("utf-8-sig"))
-        except UnicodeDecodeError:
-            yield f"{_folder(file) / path}: the file is not UTF-8"
+            personas.read(shelf, name)
         except PersonaError as error:
-            yield from (f"{_folder(file) / path}: {problem}" for problem in error.problems)
+            yield from (f"{root / name}{SUFFIX}: {problem}" for problem in error.problems)
+
+
+def _persona_hints(file: Path, policy: Policy) -> Iterator[str]:
+    """Yield from where each persona of the policy's stages comes, unless a card's repository has its own."""
+    root = _folder(file) / "personas"
+    here = personas.list_names(folder_shelf(root, REPOSITORY))
+    for name in sorted(personas_of(policy)):
+        if name in here:
+            yield f"persona {name}: from {root}, unless a card's own repository has another"
+        elif name not in personas.list_built_in():
+            yield f"persona {name}: not in {root} or built in: add it there, or to each card's repository"
 
 
 def _names(shelf: Shelf, folder: str) -> tuple[str, ...]:

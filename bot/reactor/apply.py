@@ -12,7 +12,7 @@ from ledger.events import board as on_board
 from ledger.events import run as on_run
 from ledger.events.agent import CardToolAllowed
 from ledger.events.budget import BudgetRaised
-from ledger.events.instruction import AgentPinned, SkillsPinned
+from ledger.events.instruction import AgentPinned, SkillsPinned, WorkflowPinned
 from ledger.events.subscription import CardSubscribed, CardUnsubscribed
 from ledger.log import event_store
 from ledger.states import (
@@ -76,10 +76,8 @@ def _is_news(db: Connection, event: RuleEvent) -> bool:
             return _is_awaited(db, event)
         case CardToolAllowed():
             return event.pattern not in grants.of_card(db, event.card_id, exact=False)
-        case SkillsPinned():
-            return event.names != instructions.list_pinned_skills(db, event.card_id)
-        case AgentPinned():
-            return event.choice != instructions.find_pinned_agent(db, event.card_id)
+        case SkillsPinned() | AgentPinned() | WorkflowPinned():
+            return _is_new_choice(db, event)
         case CardSubscribed():
             subscription = subscriptions.get(db, event.card_id, event.login)
             return subscription is None or subscription.run_id != event.run_id
@@ -87,6 +85,16 @@ def _is_news(db: Connection, event: RuleEvent) -> bool:
             return subscriptions.get(db, event.card_id, event.login) is not None
         case _:
             return True
+
+
+def _is_new_choice(db: Connection, event: SkillsPinned | AgentPinned | WorkflowPinned) -> bool:
+    match event:
+        case SkillsPinned():
+            return event.names != instructions.list_pinned_skills(db, event.card_id)
+        case AgentPinned():
+            return event.choice != instructions.find_pinned_agent(db, event.card_id)
+        case WorkflowPinned():
+            return event.name != instructions.find_pinned_workflow(db, event.card_id)[0]
 
 
 def _is_awaited(db: Connection, event: on_run.RunEvent) -> bool:

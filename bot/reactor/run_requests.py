@@ -16,6 +16,7 @@ from ledger.states import RunState
 from ledger.views import cards, instructions, placements, runs
 from rules.card.agent_choice import apply_choice
 from rules.card.target_repository import is_shared
+from rules.card.workflow_choice import apply_workflow, choose_workflow
 from rules.intents.internal import QueueRun
 from rules.policy.model import Policy
 
@@ -49,10 +50,9 @@ def queue_run(db: Connection, policy: Policy, intent: QueueRun) -> tuple[Event, 
     if column is None or not repository or (newest is not None and newest.state is not RunState.ENDED):
         return ()
     pinned, labels = instructions.find_pinned_agent(db, card.card_id), card.choosing_labels
-    usual = apply_choice(policy, column, pinned, labels)
+    flow = choose_workflow(policy.board, column, *instructions.find_pinned_workflow(db, card.card_id), labels)
+    column = apply_workflow(policy.board, column, flow)
     column = apply_choice(policy, column, intent.other_agent or pinned, labels)
-    if intent.other_agent and column == usual:
-        return ()  # it is who has just failed
     return (
         RunQueued(
             **asdict(intent),
@@ -64,6 +64,9 @@ def queue_run(db: Connection, policy: Policy, intent: QueueRun) -> tuple[Event, 
             agent=column.agent,
             session_id=_session(newest, column.agent, intent.mode),
             settings=column.to_json(),
+            workflow=flow.name,
+            workflow_rule=flow.rule,
+            workflow_value=flow.value,
         ),
     )
 

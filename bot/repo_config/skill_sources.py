@@ -1,4 +1,7 @@
-"""Places of skills: a repository at one commit, the operator's private folder. Nothing of them is run."""
+"""Places of skills and personas: a repository at one commit, the operator's private folder.
+
+Nothing of them is run.
+"""
 
 import os
 import stat
@@ -22,7 +25,7 @@ MAX_BYTES = 256_000  # of all files of one skill
 
 @dataclass(frozen=True, slots=True)
 class Shelf:
-    """One place of skills, without any link. `source` as in an offer; paths begin with a skill's name.
+    """One place of skills or personas, without any link. `source` as in an offer, or of a persona.
 
     `listing` returns a folder's entries. `read` returns a plain file's bytes, None where there is none or a
     larger one.
@@ -32,27 +35,33 @@ class Shelf:
     listing: Callable[[str], tuple[contents.FolderEntry, ...]]
     read: Callable[[str, int], bytes | None]
 
+    @property
+    def is_private(self) -> bool:
+        return self.source == OPERATOR
+
     def names(self) -> tuple[str, ...]:
         """Return the folders that can be skills, sorted."""
         folders = (entry.name for entry in self.listing("") if entry.kind == "dir")
         return tuple(name for name in folders if NAME.fullmatch(name))
 
 
-def repository_shelf(hub: Hub, repository: str, commit: str) -> Shelf:
-    """Return the skills below `.github/cardinal/skills` at a commit of the default branch."""
+def repository_shelf(
+    hub: Hub, repository: str, commit: str, root: str = ROOT, source: str = REPOSITORY
+) -> Shelf:
+    """Return what is below a folder, that of skills by default, at a commit of the default branch."""
 
     def listing(path: str) -> tuple[contents.FolderEntry, ...]:
-        folder = f"{ROOT}/{path}" if path else ROOT
+        folder = f"{root}/{path}" if path else root
         return contents.entries(hub, repository, folder, commit) if commit else ()
 
     def read(path: str, most_bytes: int) -> bytes | None:
-        return contents.content(hub, repository, f"{ROOT}/{path}", commit, most_bytes=most_bytes)
+        return contents.content(hub, repository, f"{root}/{path}", commit, most_bytes=most_bytes)
 
-    return Shelf(REPOSITORY, listing, read)
+    return Shelf(source, listing, read)
 
 
 def folder_shelf(root: Path, source: str = OPERATOR) -> Shelf:
-    """Return the skills in a folder of this machine, the operator's own unless `source` is another."""
+    """Return what is in a folder of this machine, the operator's own unless `source` is another."""
 
     def read(path: str, most_bytes: int) -> bytes | None:
         try:  # without waiting for a pipe

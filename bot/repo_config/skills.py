@@ -18,7 +18,7 @@ from ledger.views import instructions
 from rules.policy.markdown.skill import SkillFile, SkillFileError, parse
 from rules.policy.repository import Skills
 from rules.policy.roles import LOGIN
-from rules.runs.skills import OPERATOR, ConsideredSkill, Offer, SkillContext, choose_skills, find_skill_line
+from rules.runs.skills import ConsideredSkill, Offer, SkillContext, choose_skills, find_skill_line
 from runner.run.instructions import Equipment, Layer, LayerKind, SkillContent
 from runner.text.untrusted import without_invisible
 from runner.text.visible import clean_markup, strip_hidden
@@ -90,8 +90,7 @@ def _read(shelf: Shelf, name: str) -> _Skill:
     try:
         file = parse(name, raw)
     except SkillFileError as error:
-        private = shelf.source == OPERATOR  # the sentence quotes the file
-        problem = "its SKILL.md cannot be used" if private else str(error)
+        problem = "its SKILL.md cannot be used" if shelf.is_private else str(error)
         return _Skill(shelf, Offer(name, shelf.source, digest=digest, problem=problem), None)
     size_bytes = len(file.text.encode())
     offer = Offer(name, shelf.source, file.version, digest, size_bytes, file.triggers)

@@ -12,7 +12,7 @@ from bot.bootstrap import Services
 from bot.github.api import git_commits, repositories, roles
 from bot.github.client import Hub
 from bot.github.errors import GithubError, RateLimitedError, UnavailableError
-from bot.repo_config import guides, policy_file, profiles, skills
+from bot.repo_config import guides, personas, policy_file, profiles, skills
 from bot.runspec import branch_rules, operator_grants
 from bot.runspec import briefing as briefings
 from bot.runspec import stages as run_stages
@@ -236,7 +236,7 @@ def build_spec(services: Services, run_id: RunId, lease: Lease) -> tuple[RunSpec
         there = _list_repositories(services, run, card)
         spec = replace(spec, elsewhere=there, agents=agent_choice.agent_names(board))
         spec = with_reproduction(services, spec, run, card, rules)
-        spec = spec if spec.investigates else _add_stages(services, spec, column)
+        spec = spec if spec.investigates else _add_stages(services, spec, column, board.home or "")
     return spec, _remote(services, spec, agreed=agreed)
 
 
@@ -313,9 +313,10 @@ def _add_layers(
     return replace(spec, equipment=replace(skilled, layers=layers))
 
 
-def _add_stages(services: Services, spec: RunSpec, column: ColumnPolicy) -> RunSpec:
+def _add_stages(services: Services, spec: RunSpec, column: ColumnPolicy, home: str) -> RunSpec:
     """Return the specification with its column's stages, each of which begins in a session of its own."""
-    stages = run_stages.stages_of(services.hub, spec.repository, spec.base, column, spec.tools)
+    places = personas.places(services, spec.repository, spec.base, home)
+    stages = run_stages.stages_of(places, column, spec.tools)
     return replace(spec, stages=stages, session_id="") if stages else spec
 
 

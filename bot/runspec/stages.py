@@ -1,65 +1,66 @@
 """Stages of a run specification: personas read, permissions narrowed, models checked."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from bot.github.client import Hub
 from bot.repo_config import personas
+from bot.repo_config.skill_sources import Shelf
 from rules.errors import PersonaError
 from rules.policy import network as policy_network
 from rules.policy.column import ColumnPolicy
-from rules.policy.markdown.persona import Persona, parse_persona
+from rules.policy.markdown.persona import Persona
 from rules.policy.messages import unknown
 from rules.policy.stages import Permission, Stage, strictest, tools_of_choice
 from runner.run import run_spec
 from runner.run.run_spec import ToolSpec
 from runner.text.visible import strip_hidden
 
-BUILT_IN = "built in"
-
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A persona and where it was read."""
+    """A persona and where it was read; `private`: only the agent gets its text."""
 
     persona: Persona
     source: str
+    private: bool
 
 
 def stages_of(
-    hub: Hub, repository: str, commit: str, column: ColumnPolicy, tools: ToolSpec
+    places: Iterable[Shelf], column: ColumnPolicy, tools: ToolSpec
 ) -> tuple[run_spec.StageSpec, ...]:
-    """Return the stages of a column with their personas as they are at `commit`; none for a column without.
+    """Return the stages of a column with their personas, each of the first place that has it; none for a
+    column without.
 
-    `tools` are those of the column. A repository's persona goes before a built-in one of the same name.
+    `tools` are those of the column.
     Raises PersonaError with a sentence for each persona that is unknown or wrong, and a GithubError.
     """
     if not column.stages:
         return ()
-    sources = _find(hub, repository, commit, column.stages)
+    sources = _find(places, column.stages)
     wrong = tuple(_list_unknown_models(column, sources))
     if wrong:
         raise PersonaError(wrong)
     return tuple(_stage(stage, sources[stage.persona], tools) for stage in column.stages)
 
 
-def _find(hub: Hub, repository: str, commit: str, stages: tuple[Stage, ...]) -> Mapping[str, Source]:
-    own = personas.own_names(hub, repository, commit) if commit else ()
+def _find(places: Iterable[Shelf], stages: tuple[Stage, ...]) -> Mapping[str, Source]:
+    missing = list(dict.fromkeys(stage.persona for stage in stages))
     sources: dict[str, Source] = {}
     problems: list[str] = []
-    for name in dict.fromkeys(stage.persona for stage in stages):
-        try:
-            if name in own:
-                text, source = personas.own_text(hub, repository, commit, name), repository
-            elif name in personas.list_built_in():
-                text, source = personas.read_built_in(name), BUILT_IN
-            else:
-                known = tuple(sorted({*own, *personas.list_built_in()}))
-                problems.append(f"{unknown('persona', name, known)}; there are {', '.join(known)}")
-                continue
-            sources[name] = Source(parse_persona(name, text), source)
-        except PersonaError as error:
-            problems += error.problems
+    known: set[str] = set()
+    for shelf in places:
+        there = personas.list_names(shelf)
+        known |= set() if shelf.is_private else set(there)
+        for name in [name for name in missing if name in there]:
+            missing.remove(name)
+            try:
+                sources[name] = Source(personas.read(shelf, name), shelf.source, shelf.is_private)
+            except PersonaError as error:
+                problems += error.problems
+        if not missing:
+            break
+    named = tuple(sorted(known))
+    problems += [f"{unknown('persona', name, named)}; there are {', '.join(named)}" for name in missing]
     if problems:
         raise PersonaError(tuple(problems))
     return sources
@@ -87,6 +88,7 @@ def _stage(stage: Stage, source: Source, tools: ToolSpec) -> run_spec.StageSpec:
         text=strip_hidden(persona.text, paths=True),
         digest=persona.digest,
         source=source.source,
+        private=source.private,
         next=stage.follows,
         ends=stage.ends,
         approval=stage.approval == "required",

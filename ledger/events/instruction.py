@@ -93,3 +93,16 @@ class AgentPinned(CardEvent, RuleEvent, zoom=Zoom.CONVERSATION, is_audited=True)
 
     def describe(self) -> str:
         return f"{self.by} chose {self.choice or 'no other agent'} for the next runs"
+
+
+@dataclass(frozen=True, slots=True)
+class WorkflowPinned(CardEvent, RuleEvent, zoom=Zoom.CONVERSATION, is_audited=True):
+    """A person chose the workflow of the card's next runs; empty: as its labels and column say."""
+
+    name: str
+    by: str
+
+    def describe(self) -> str:
+        return (
+            f"{self.by} chose {f'the workflow {self.name}' if self.name else 'no workflow'} for the next runs"
+        )

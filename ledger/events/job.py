@@ -13,6 +13,7 @@ class JobRequested(BoardEvent):
     The agent of a run may ask for one as well: `by` asked for the run then, and `via` is its name.
 
     `parents` are issues as owner/repository#number that come first. `budget_usd` is added to its first run's.
+    `workflow` is that of its runs, empty for none named.
     """
 
     key: str
@@ -25,6 +26,7 @@ class JobRequested(BoardEvent):
     user_id: int
     via: str
     budget_usd: float = 0.0
+    workflow: str = ""
 
 
 @dataclass(frozen=True, slots=True)

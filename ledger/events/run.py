@@ -47,7 +47,8 @@ class RunQueued(RunEvent, zoom=Zoom.CONVERSATION, leads_to=RunState.QUEUED):
     a commit), policy (its `retry`) or restored (GitHub shows it, and the ledger had lost it); empty in older
     events. `other_agent` of the column's `agents` plays it,
     since the one before it failed; empty for no such retry. `waits_for_parts`: it begins when no sub-issue of
-    the card's issue is left to do.
+    the card's issue is left to do. `workflow` names the policy's workflow that it has, empty for none;
+    `workflow_rule` chose it: column, label (`workflow_value` says which) or command (who gave it).
     """
 
     card_id: CardId
@@ -70,6 +71,9 @@ class RunQueued(RunEvent, zoom=Zoom.CONVERSATION, leads_to=RunState.QUEUED):
     rebases: bool = False
     waits_for_parts: bool = False
     other_agent: str = ""
+    workflow: str = ""
+    workflow_rule: str = ""
+    workflow_value: str = ""
 
     def describe(self) -> str:
         who = "a push" if (self.kind, self.by) == (CHECK, BY_PUSH) else self.by
@@ -77,7 +81,9 @@ class RunQueued(RunEvent, zoom=Zoom.CONVERSATION, leads_to=RunState.QUEUED):
         if self.kind == CHECK:  # it is no attempt, and its card may stand anywhere
             return f"run {self.run_id} queued{of} (checks only)"
         kind = self.kind if self.mode == "fix" else f"{self.kind}, {self.mode}"
-        return f"run {self.run_id} queued in {self.column}{of} (attempt {self.attempt}, {kind})"
+        chosen = f" by {self.workflow_rule} {self.workflow_value}" if self.workflow_value else ""
+        flow = f", workflow {self.workflow}{chosen}" if self.workflow else ""
+        return f"run {self.run_id} queued in {self.column}{of} (attempt {self.attempt}, {kind}{flow})"
 
 
 @dataclass(frozen=True, slots=True)

@@ -65,11 +65,21 @@ class SnapshotTaken(RunEvent, zoom=Zoom.ACTIVITY, line="stage {stage} hands over
 
 
 @dataclass(frozen=True, slots=True)
+class FileTouched:
+    """A file with its new and removed lines; None where they are not known yet. A binary file has one new."""
+
+    path: str
+    added: int | None = None
+    removed: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class StageLeft(RunEvent, zoom=Zoom.ACTIVITY, shows_payload=True):
     """A stage was left for `target`, empty when it ended the work; with the use and the changes of the whole
     entry.
 
-    `lines_added` are those of `lines_changed` that are new; the others are gone.
+    `lines_added` are those of `lines_changed` that are new; the others are gone. `touched` are the first of
+    the changed files by git; none in events of an older Cardinal.
     """
 
     stage: str
@@ -83,6 +93,7 @@ class StageLeft(RunEvent, zoom=Zoom.ACTIVITY, shows_payload=True):
     files_changed: int
     lines_changed: int
     lines_added: int = 0
+    touched: tuple[FileTouched, ...] = ()
 
     def describe(self) -> str:
         left = f"handed the work to {self.target}" if self.target else "ended"

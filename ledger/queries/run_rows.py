@@ -1,11 +1,14 @@
 """A run with the rows of every view about it, read together."""
 
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, Self
 
 from sqlalchemy import Connection
 
 from ledger.events.findings import FindingsReported
+from ledger.events.run import ToolUsed
+from ledger.log import event_store
 from ledger.rows.plans import PlanRow
 from ledger.rows.questions import QuestionRow
 from ledger.rows.runs import RunRow
@@ -29,6 +32,8 @@ from ledger.views.reports import ReportRow
 from ledger.views.reproductions import ReproductionRow
 from ledger.views.stages import StageRow
 
+MAX_STEPS = 200  # of the newest uses of tools, by which edited files are known
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunRows:
@@ -46,11 +51,14 @@ class RunRows:
     stages: tuple[StageRow, ...]
     findings: FindingsReported | None
     reproductions: tuple[ReproductionRow, ...]
+    steps: tuple[tuple[datetime, ToolUsed], ...]  # the newest of a run with an open stage, else none
 
     @classmethod
     def read(cls, db: Connection, run: RunRow, **more: Any) -> Self:
         """Return the run's rows as they are now; `more` are the fields that a subclass adds."""
         run_id = run.run_id
+        entries = stages.of_run(db, run_id)
+        is_open = run.alive and any(row.left_at is None for row in entries)
         return cls(
             run=run,
             plans=plans.of_run(db, run_id),
@@ -61,9 +69,10 @@ class RunRows:
             artifacts=artifacts.of_run(db, run_id),
             budget=budgets.get(db, run_id),
             observations=observations.get(db, run_id),
-            stages=stages.of_run(db, run_id),
+            stages=entries,
             findings=findings.get(db, run_id),
             reproductions=reproductions.of_run(db, run_id),
+            steps=event_store.newest_of(db, f"run:{run_id}", ToolUsed, MAX_STEPS) if is_open else (),
             **more,
         )
 

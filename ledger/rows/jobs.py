@@ -22,3 +22,4 @@ class JobRow:
     number: int = 0
     card_id: CardId | None = None
     problem: str = ""
+    workflow: str = ""

@@ -85,6 +85,9 @@ class RunRow:
     iteration: int = 0
     full_runs: int = 0
     cause: str = ""
+    workflow: str = ""
+    workflow_rule: str = ""
+    workflow_value: str = ""
 
     @property
     def alive(self) -> bool:

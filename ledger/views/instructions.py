@@ -1,5 +1,5 @@
 """The instructions of each run's agent, layer by layer, and the skills that were considered for it; the
-skills and the agent that people chose for its card.
+skills, the agent and the workflow that people chose for its card.
 """
 
 from collections.abc import Iterable
@@ -17,6 +17,7 @@ from ledger.events.instruction import (
     SkillConsidered,
     SkillsChosen,
     SkillsPinned,
+    WorkflowPinned,
 )
 from ledger.events.run import RunEvent
 from ledger.fold import Fold
@@ -43,6 +44,7 @@ layers = Table("view_layers", VIEWS, *columns(LayerRow, "run_id", "place", long=
 skills = Table("view_skills", VIEWS, *columns(SkillRow, "run_id", "place"))
 pins = Table("view_pins", VIEWS, *columns(SkillsPinned, "card_id"))
 agent_pins = Table("view_agent_pins", VIEWS, *columns(AgentPinned, "card_id"))
+workflow_pins = Table("view_workflow_pins", VIEWS, *columns(WorkflowPinned, "card_id"))
 fold = Fold()
 
 
@@ -68,8 +70,15 @@ def find_pinned_agent(db: Connection, card_id: CardId) -> str:
     return row.choice if row else ""
 
 
+def find_pinned_workflow(db: Connection, card_id: CardId) -> tuple[str, str]:
+    """Return the workflow that was chosen for the card, and who chose it; empty for none."""
+    row = find(db, WorkflowPinned, workflow_pins, card_id=card_id)
+    return (row.name, row.by) if row else ("", "")
+
+
 fold.on(SkillsPinned)(recorder(pins))
 fold.on(AgentPinned)(recorder(agent_pins))
+fold.on(WorkflowPinned)(recorder(workflow_pins))
 
 
 @fold.on(InstructionsStacked)

@@ -47,7 +47,7 @@ def list_requested_since(db: Connection, user_id: int, since: datetime) -> tuple
 
 @fold.on(JobRequested)
 def _fold_job_requested(db: Connection, recorded: Recorded, event: JobRequested) -> None:
-    named = ("board_id", "repository", "column", "skills", "by", "user_id", "budget_usd")
+    named = ("board_id", "repository", "column", "skills", "by", "user_id", "budget_usd", "workflow")
     keep(db, jobs, {"key": event.key}, {"at": recorded.at, **{name: getattr(event, name) for name in named}})
 
 

@@ -8,7 +8,7 @@ from sqlalchemy import Connection, Table
 from ledger.db.rows import change, columns, list_rows, record, setter
 from ledger.db.tables import VIEWS
 from ledger.event import Recorded
-from ledger.events.stage import SnapshotTaken, StageEntered, StageLeft, StageReopened
+from ledger.events.stage import FileTouched, SnapshotTaken, StageEntered, StageLeft, StageReopened
 from ledger.fold import Fold
 from ledger.ids import RunId
 
@@ -41,9 +41,10 @@ class StageRow:
     lines_changed: int = 0
     lines_added: int = 0
     summary: str = ""
+    touched: tuple[FileTouched, ...] = ()
 
 
-stages = Table("view_stages", VIEWS, *columns(StageRow, "run_id", "entry", long=("summary",)))
+stages = Table("view_stages", VIEWS, *columns(StageRow, "run_id", "entry", long=("summary", "touched")))
 fold = Fold()
 
 
@@ -65,6 +66,7 @@ fold.on(SnapshotTaken)(setter(stages, lambda e: {"summary": e.summary}, "run_id"
 
 @fold.on(StageLeft)
 def _fold_stage_left(db: Connection, recorded: Recorded, event: StageLeft) -> None:
-    changed = {name: getattr(event, name) for name in ("files_changed", "lines_changed", "lines_added")}
+    names = ("files_changed", "lines_changed", "lines_added", "touched")
+    changed = {name: getattr(event, name) for name in names}
     mine = {"run_id": event.run_id, "entry": event.entry}
     change(db, stages, mine, left_at=recorded.at, target=event.target, **changed)

@@ -1,6 +1,6 @@
 """The state that a card ought to be in, and the legal way there from where it is."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ledger.events.board import CardExplained
 from ledger.events.run import OWN
@@ -8,7 +8,7 @@ from ledger.ids import CardId
 from ledger.model.column_names import same_column
 from ledger.rows.runs import RunRow
 from ledger.rows.same_issue import RunElsewhere
-from ledger.states import ATTENTION, CARD_STEPS, CardState, Reason, RunState
+from ledger.states import ATTENTION, CARD_STEPS, CardState, Ending, Reason, RunState
 from rules.card.dependencies import why_waiting
 from rules.card.stops import describe_block
 from rules.intents.internal import ChangeCardState
@@ -126,7 +126,24 @@ def derive(policy: Policy, snapshot: Snapshot) -> DerivedState | None:
         return _of_live_run(policy, snapshot, run)
     if policy.column(snapshot.column) is None:
         return DerivedState(CardState.DRAFT, _describe_unserved(snapshot.column))
-    return archetype.derive(policy, snapshot)
+    derived = archetype.derive(policy, snapshot)
+    return _add_failure(snapshot, archetype, derived) if derived else None
+
+
+def describe_failure(run: RunRow) -> str:
+    """Return why a run did not come to its end, for people."""
+    reason = plain(run.detail or run.reason or "it stopped", 160)
+    return f"{run.run_id} {'was lost' if run.ending is Ending.LOST else 'failed'}: {reason}"
+
+
+def _add_failure(snapshot: Snapshot, archetype: Archetype, derived: DerivedState) -> DerivedState:
+    """Return the state with the failure for which Cardinal moved the card to a column where nothing runs."""
+    run = snapshot.run
+    failed = run is not None and run.ending in (Ending.FAILED, Ending.LOST)
+    if run is None or not failed or archetype.STARTS_RUNS or not snapshot.own_move:
+        return derived
+    because = f"{describe_failure(run)} (in {plain(run.column, 60)}); {derived.because}"
+    return replace(derived, because=because, reason=derived.reason or Reason.RUN_FAILED)
 
 
 def _of_claim(archetype: Archetype, derived: DerivedState, claimed: str) -> DerivedState:

@@ -2,8 +2,15 @@
 
 from ledger.events.board import ABANDONED
 from ledger.states import CardState, Ending
-from rules.card.column_actions import act, has_action, headlines
-from rules.card.state import DerivedState, derive_state, describe_closed, drag_on, feedback_waits
+from rules.card.column_actions import act, describe_routes, has_action, headlines
+from rules.card.state import (
+    DerivedState,
+    derive_state,
+    describe_closed,
+    describe_failure,
+    drag_on,
+    feedback_waits,
+)
 from rules.card.trigger import RuleTrigger
 from rules.intents.outbound import ConvertDraft, Decision
 from rules.policy.column import ColumnPolicy
@@ -58,10 +65,7 @@ def derive(policy: Policy, snapshot: Snapshot) -> DerivedState:
         return DerivedState(
             CardState.BLOCKED, f"{run.run_id} was cancelled{who}: /cardinal retry starts another"
         )
-    reason = plain(run.detail or run.reason or "it stopped", 160)
-    return DerivedState(
-        CardState.FAILED, f"{run.run_id} {'was lost' if run.ending is Ending.LOST else 'failed'}: {reason}"
-    )
+    return DerivedState(CardState.FAILED, describe_failure(run))
 
 
 def _of_success(policy: Policy, snapshot: Snapshot, run: str, *, reads: bool = False) -> DerivedState:
@@ -94,13 +98,15 @@ def headline(column: ColumnPolicy) -> str:
     if not has_action(column.entry_actions, "start_run"):
         actions = headlines(column.entry_actions)
         entering = f"Entering {', '.join(actions)}. " if actions else ""
-        return f"{entering}An agent starts work on /cardinal retry: {bounds}."
+        return f"{entering}An agent starts work on /cardinal retry: {bounds}.{describe_routes(column)}"
     if column.mode == INVESTIGATE:
-        return f"An agent will look into it and report what it finds, without changing anything: {bounds}."
+        said = f"An agent will look into it and report what it finds, without changing anything: {bounds}."
+        return f"{said}{describe_routes(column)}"
     first = "plan first, " if column.plan_required else ""
     staged = f"{count(len(column.stages), 'stage')}, " if column.stages else ""
     seen = ", seen early as a draft pull request" if column.publish == "early" else ""
-    return f"An agent will be assigned and start work: {first}{staged}{bounds}{seen}."
+    said = f"An agent will be assigned and start work: {first}{staged}{bounds}{seen}."
+    return f"{said}{describe_routes(column)}"
 
 
 def _network(hosts: tuple[str, ...]) -> str:

@@ -2,7 +2,7 @@
 
 from ledger.events.board import ABANDONED
 from ledger.states import CardState
-from rules.card.column_actions import derive_and_act, headlines
+from rules.card.column_actions import derive_and_act, describe_routes, headlines
 from rules.card.state import DerivedState, describe_closed, drag_on, feedback_waits
 from rules.policy.column import ColumnPolicy
 from rules.policy.model import Policy
@@ -50,4 +50,5 @@ def changes_asked(policy: Policy, snapshot: Snapshot) -> str:
 
 def headline(column: ColumnPolicy) -> str:
     actions = headlines(column.entry_actions)
-    return f"People review here. Entering {', '.join(actions)}." if actions else "People review here."
+    said = f"People review here. Entering {', '.join(actions)}." if actions else "People review here."
+    return f"{said}{describe_routes(column, 'on_changes_requested')}"

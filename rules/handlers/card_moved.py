@@ -207,9 +207,10 @@ def show_explanation(policy: Policy, snapshot: Snapshot, event: CardExplained, n
 
 @answers(LabelJudged)
 def refuse_label(policy: Policy, snapshot: Snapshot, event: LabelJudged, now: datetime) -> Decision:
-    """Say of a label that would choose repository, mode or agent that it does not, and why."""
+    """Say of a label that would choose repository, mode, workflow or agent that it does not, and why."""
     board = policy.board
-    choosing = {label.casefold() for label in (*board.repositories.labels, *board.modes.labels)}
+    maps = (board.repositories.labels, board.modes.labels, board.workflow_labels)
+    choosing = {label.casefold() for labels in maps for label in labels}
     by_name = chooses(event.label) and any(column.agents for column in board.columns.values())
     if event.counts or not (event.label.casefold() in choosing or by_name) or snapshot.is_draft:
         return Decision()

@@ -23,8 +23,12 @@ def try_another(policy: Policy, snapshot: Snapshot, run: RunRow, event: RunEnded
     column = policy.column(run.column)
     other = column.retry if column else None
     of_agent = event.ending is Ending.FAILED and event.reason in OF_AGENT
-    if other is None or not of_agent or run.other_agent or start_obstacle(policy, snapshot):
+    if column is None or other is None or not of_agent or run.other_agent or start_obstacle(policy, snapshot):
         return Decision()
+    flow = policy.board.workflows.get(run.workflow)
+    rules = column.with_workflow(run.workflow, flow) if flow else column
+    if rules.played_by(other, policy.board.specialists).to_json() == run.settings:
+        return Decision((), (f"{other} has just failed",))
     lately = sum(1 for begun in snapshot.begun if now - begun < timedelta(hours=1))
     if lately >= policy.limits.automatic_runs_per_hour:
         return Decision((), (f"{lately} runs began within an hour, so {other} does not try",))

@@ -4,7 +4,7 @@ from datetime import datetime
 
 from ledger.events.board import CardSeen
 from ledger.events.budget import BudgetRaised
-from ledger.events.instruction import SkillsPinned
+from ledger.events.instruction import SkillsPinned, WorkflowPinned
 from ledger.events.job import JobMade
 from ledger.events.run import RunQueued
 from ledger.model.column_names import same_column
@@ -41,9 +41,11 @@ def _place(snapshot: Snapshot) -> Decision:
     job = snapshot.job
     if job is None:
         return Decision()
-    acts: list[SkillsPinned | MoveCard] = []
+    acts: list[SkillsPinned | WorkflowPinned | MoveCard] = []
     if job.skills:
         acts.append(SkillsPinned(snapshot.card_id, job.skills, job.by))
+    if job.workflow:
+        acts.append(WorkflowPinned(snapshot.card_id, job.workflow, job.by))
     if job.column and not same_column(job.column, snapshot.column):
         acts.append(MoveCard(snapshot.card_id, job.column, f"job:{job.key}", snapshot.column or "", job.by))
     return Decision(tuple(acts), (f"{job.by} asked for this card through a program",))

@@ -11,6 +11,7 @@ from rules.answers import answers
 from rules.card.column_actions import act, has_action
 from rules.card.left_column import end_waiting, only_waits
 from rules.card.move_rights import is_abandoned, is_dragged, merges
+from rules.card.routes import plan_route
 from rules.card.state import change_state, derive_state, explain
 from rules.card.trigger import RuleTrigger, was_before
 from rules.columns.review import changes_asked
@@ -20,6 +21,7 @@ from rules.intents.outbound import (
     Decision,
     DeleteBranch,
     Intent,
+    MoveCard,
     Say,
     UpdateFace,
     UpdatePull,
@@ -52,6 +54,11 @@ def take_review(policy: Policy, snapshot: Snapshot, event: ReviewSubmitted, now:
     if event.verdict == "approved":
         return _show_approval(policy, snapshot, event, now)
     request = changes_asked(policy, snapshot)
+    if onward := _send_on(policy, snapshot, event):
+        goes = f"the card goes to {plain(onward.column, 60)} for it, as its policy says"
+        return change_state(policy, snapshot, CardState.CHANGES_REQUESTED, goes) + Decision(
+            (onward,), (goes,)
+        )
     if policy.archetype(snapshot.column).STARTS_RUNS:
         request = request.replace("drag the card to", "comment /cardinal retry, or drag the card again to")
     else:
@@ -59,6 +66,13 @@ def take_review(policy: Policy, snapshot: Snapshot, event: ReviewSubmitted, now:
     text = f"{request[0].upper()}{request[1:]}."
     notice = Decision((Say(snapshot.card_id, f"review:{event.review_id}", text, "pull"),))
     return change_state(policy, snapshot, CardState.CHANGES_REQUESTED, request) + notice
+
+
+def _send_on(policy: Policy, snapshot: Snapshot, event: ReviewSubmitted) -> MoveCard | None:
+    archetype = policy.archetype(snapshot.column)
+    if not (archetype.HAS_REVIEWS or archetype.STARTS_RUNS) or not snapshot.open_pull:
+        return None
+    return plan_route(policy, snapshot, "on_changes_requested", f"changes:{event.review_id}")
 
 
 def _show_approval(policy: Policy, snapshot: Snapshot, event: ReviewSubmitted, now: datetime) -> Decision:

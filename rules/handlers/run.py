@@ -13,13 +13,14 @@ from ledger.model.limit_answers import Code, Subject, subject_of
 from ledger.model.policy_settings import Pipelines
 from ledger.rows.halts import HaltRow
 from ledger.rows.runs import RunRow
-from ledger.states import BY_ITSELF, Ending, RunState
+from ledger.states import BY_ITSELF, CardState, Ending, RunState
 from rules.answers import answers
 from rules.card import overlap
 from rules.card.dependencies import ask_about_blockers
 from rules.card.left_column import end_waiting, release_card
 from rules.card.move_rights import guard_entry
-from rules.card.state import derive_state
+from rules.card.routes import plan_route
+from rules.card.state import derive, derive_state
 from rules.card.stops import describe_stop
 from rules.card.trigger import time_stamp
 from rules.handlers import ci, failed_run, job
@@ -365,20 +366,35 @@ def _onward(policy: Policy, snapshot: Snapshot, run: RunRow, event: runs.RunEnde
     if not same_column(snapshot.column, run.column):
         # It was let go at once; now that the run has ended, it is served.
         return guard_entry(policy, snapshot, enter_column(policy, snapshot, now), now)
-    column = policy.column(run.column)
-    # What the column does next is about the work that it is for.
-    done = column is not None and event.ending is Ending.SUCCEEDED and run.mode == column.mode
-    move = column.on_success if column and done else None
     red = ci.after_run(policy, snapshot, event, now)
     if any(isinstance(intent, QueueRun) for intent in red.intents):
         return red
+    another = failed_run.try_another(policy, snapshot, run, event, now)
+    move = None if another.intents else _find_way(policy, snapshot, run, event)
     if move is None:
-        return (
-            derive_state(policy, snapshot) + red + failed_run.try_another(policy, snapshot, run, event, now)
+        return derive_state(policy, snapshot) + red + another
+    onward = Decision((move,), (*another.because, f"the policy moves it to {move.column}"))
+    return derive_state(policy, snapshot) + onward
+
+
+def _find_way(policy: Policy, snapshot: Snapshot, run: RunRow, event: runs.RunEnded) -> MoveCard | None:
+    """Return the move that follows the run by the policy; none if the card stays.
+
+    A cause that other cards share is not the card's failure: it stays where a retry can start.
+    """
+    column = policy.column(run.column)
+    if column is None or run.mode != column.mode:  # routes are about the work that the column is for
+        return None
+    if event.ending is Ending.SUCCEEDED:
+        asked = snapshot.verdict == "changes_requested" and not snapshot.served and snapshot.open_pull
+        changes = plan_route(policy, snapshot, "on_changes_requested", f"changes:{run.run_id}")
+        return (changes if asked else None) or plan_route(
+            policy, snapshot, "on_success", f"success:{run.run_id}"
         )
-    here = snapshot.column or ""
-    onward = MoveCard(snapshot.card_id, move.move, about=f"success:{run.run_id}", source=here)
-    return derive_state(policy, snapshot) + Decision((onward,), (f"the policy moves it to {move.move}",))
+    derived = derive(policy, snapshot)
+    if event.cause or derived is None or derived.state is not CardState.FAILED:
+        return None
+    return plan_route(policy, snapshot, "on_failure", f"failure:{run.run_id}")
 
 
 def _newest(snapshot: Snapshot, event: runs.RunEvent) -> RunRow | None:

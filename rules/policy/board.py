@@ -8,7 +8,7 @@ from ledger.model.policy_settings import Name, PolicyModel, positive, setting, w
 from rules.policy.column import ColumnPolicy, Dollars
 from rules.policy.repository import RepositoryRules
 from rules.policy.schedule import CardSchedule
-from rules.policy.stages import Specialist, SpecialistName
+from rules.policy.stages import Specialist, SpecialistName, Workflow, WorkflowName
 
 Repository = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,100}/[A-Za-z0-9._-]{1,100}$")]
 
@@ -108,6 +108,12 @@ class BoardRules(PolicyModel):
     specialists: Annotated[dict[SpecialistName, Specialist], Field(max_length=50)] = setting(
         {}, "Agents with a model, persona and skills, [under names you choose](#specialists)."
     )
+    workflows: Annotated[dict[WorkflowName, Workflow], Field(max_length=50)] = setting(
+        {}, "Stages and routes [under names you choose](#workflows), for columns and cards."
+    )
+    workflow_labels: Annotated[dict[Name, WorkflowName], Field(max_length=100)] = setting(
+        {}, "The workflow of cards with a label; of two, the one that `workflows` lists first."
+    )
     limits: BoardLimits = setting(BoardLimits(), "Limits of all columns together.")
     commands: dict[Name, Allowed] = setting(
         {}, "The lowest role that may give a command, or a list of roles and people."
@@ -155,3 +161,13 @@ class BoardRules(PolicyModel):
     schedule: Annotated[dict[ScheduleName, CardSchedule], Field(max_length=50)] = setting(
         {}, "Cards [created on a schedule](#scheduled-cards), under names you choose."
     )
+
+    def with_workflows(self) -> "BoardRules":
+        """Return the rules where each column has the stages and routes of the workflow that it names."""
+        columns = {
+            name: column.with_workflow(column.workflow, self.workflows[column.workflow])
+            if column.workflow
+            else column
+            for name, column in self.columns.items()
+        }
+        return self.model_copy(update={"columns": columns})

@@ -20,7 +20,18 @@ from rules.policy.messages import unknown
 from rules.policy.network import Network
 from rules.policy.repository import Lines
 from rules.policy.roles import LOGIN
-from rules.policy.stages import MARK, MAX, McpChoice, Permission, Specialist, Stage
+from rules.policy.stages import (
+    MARK,
+    MAX,
+    McpChoice,
+    Permission,
+    Route,
+    Specialist,
+    Stage,
+    Workflow,
+    WorkflowName,
+    find_routes,
+)
 from rules.registry import ARCHETYPES
 
 Dollars = Annotated[float | None, Field(strict=True, gt=0, le=1_000_000)]
@@ -42,14 +53,6 @@ def _other_agent(value: object) -> object:
     return value["with"]
 
 
-def _success(value: object) -> object:
-    if value == "stay":
-        return None
-    if isinstance(value, str):
-        raise ValueError("write stay, or {move: <column>}")
-    return value
-
-
 class Tools(PolicyModel):
     """Permissions of the agent, by class of tool."""
 
@@ -63,12 +66,6 @@ class Tools(PolicyModel):
         "[Tool servers](instructions.md#tool-servers), or single tools (`server__tool`); by default all of "
         "the repository's.",
     )
-
-
-class MoveTo(PolicyModel):
-    """Where a card goes."""
-
-    move: Name = Field(description="The column to move the card to.")
 
 
 class ColumnPolicy(PolicyModel):
@@ -137,13 +134,24 @@ class ColumnPolicy(PolicyModel):
     stages: Annotated[tuple[Stage, ...], Field(max_length=MAX)] = setting(
         (), "The stages of a run, starting with the first; if empty, plan, then work."
     )
+    workflow: WorkflowName | None = setting(
+        None, "The [workflow](#workflows) whose stages and routes apply, in place of `stages`."
+    )
     on_entry: Steps | None = setting(
         None, "Actions when a card enters; in an execution column, `start_run` by default."
     )
     on_exit: Steps = setting((), "Actions when a card leaves.")
-    on_success: Annotated[
-        MoveTo | None, BeforeValidator(_success, json_schema_input_type=MoveTo | Literal["stay"])
-    ] = setting(None, "What to do once a run has succeeded: `stay`, or {move: <column>}.")
+    on_success: Route = setting(None, "What to do once a run has succeeded: `stay`, or {move: <column>}.")
+    on_failure: Route = setting(
+        None,
+        "What to do once a run has failed and neither `retry` nor a repair follows: `stay`, or {move: "
+        "<column>}.",
+    )
+    on_changes_requested: Route = setting(
+        None,
+        "What to do when a review asks for changes, also in a column of reviews: `stay`, or {move: "
+        "<column>}. In an execution column, a revision starts there.",
+    )
     publish: Literal["end", "early"] = setting(
         "end",
         "`end` opens the pull request when the checks have passed; `early` opens a draft with the "
@@ -177,6 +185,10 @@ class ColumnPolicy(PolicyModel):
     def plan_required(self) -> bool:
         return self.plan_approval == "required"
 
+    def with_workflow(self, name: str, workflow: Workflow) -> "ColumnPolicy":
+        """Return the rules with the stages of a workflow, and the routes that it has."""
+        return self.model_copy(update={"workflow": name, "stages": workflow.stages, **find_routes(workflow)})
+
     def played_by(self, choice: str, specialists: Mapping[str, Specialist]) -> "ColumnPolicy":
         """Return the rules with the agent and model of a `choice` that `agents` has, else as they are; a
         specialist brings persona and skills.
@@ -192,7 +204,7 @@ class ColumnPolicy(PolicyModel):
         column = self._with_agent(specialist.choice)
         skills = tuple(dict.fromkeys((*self.skills, *specialist.skills)))
         return column.model_copy(
-            update={"skills": skills, "stages": specialist.stages(name) or column.stages}
+            update={"skills": skills, "stages": column.stages or specialist.stages(name)}
         )
 
     def _with_agent(self, choice: str) -> "ColumnPolicy":

@@ -41,7 +41,7 @@ def cap(problems: tuple[str, ...]) -> tuple[str, ...]:
 def unknown(what: str, word: str, known: tuple[str, ...]) -> str:
     """Return that the word is unknown, with a similar word, else with all known words."""
     meant = near(word, known)
-    hint = f"did you mean {meant}?" if meant else f"known are {alternatives(known)}"
+    hint = f"did you mean {meant}?" if meant else f"known are {alternatives(known) or 'none'}"
     return f"unknown {what} {code(word)}: {hint}"
 
 

@@ -108,7 +108,9 @@ def _read(text: str, installed: Installed | None, profiles: Names | None) -> Rep
     problems = _cross_checks(parsed, written, installed or Installed(), profiles)
     if problems:
         raise PolicyError(cap(problems))
-    return parsed
+    if parsed.board is None:
+        return parsed
+    return parsed.model_copy(update={"board": parsed.board.with_workflows()})
 
 
 def _cross_checks(
@@ -130,6 +132,15 @@ def agents_of(policy: Policy) -> dict[str, set[str]]:
             played = column.played_by(choice, policy.board.specialists)
             wanted.setdefault(played.agent, set()).add(played.model)
     return wanted
+
+
+def personas_of(policy: Policy) -> set[str]:
+    """Return the personas of all stages and specialists."""
+    board = policy.board
+    staged = [column.stages for column in board.columns.values()]
+    staged += [workflow.stages for workflow in board.workflows.values()]
+    wanted = {stage.persona for stages in staged for stage in stages}
+    return wanted | {it.persona for it in board.specialists.values() if it.persona}
 
 
 def working_columns(policy: Policy) -> tuple[str, ...]:

@@ -1,10 +1,10 @@
-"""The stages of a column in the policy file, with the check of their ways, and the specialists of a board."""
+"""The stages of a column or workflow in the policy file, with the check of their ways, and specialists."""
 
 import re
 from collections.abc import Iterator, Sequence
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 
-from pydantic import AfterValidator, Field, field_validator
+from pydantic import AfterValidator, BeforeValidator, Field, field_validator
 
 from ledger.model.policy_settings import Name, Names, PolicyModel, setting
 from rules.policy.messages import locate, unknown
@@ -19,6 +19,9 @@ McpChoice = Annotated[tuple[McpTool, ...], Field(max_length=50)] | None  # tool 
 END = "end"  # in `next`: the run may end here
 STRICTNESS: Sequence[Permission] = ("allow", "ask", "deny")
 MAX = 12
+NO_WORKFLOW = "none"  # as a command says it
+Outcome = Literal["on_success", "on_failure", "on_changes_requested"]
+OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
 MARK = "@"  # before a specialist's name in a column's `agents`
 _STAGE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,39}")
 _PERSONA = re.compile(r"[a-z0-9][a-z0-9-]{0,59}")
@@ -59,9 +62,7 @@ class Stage(PolicyModel):
     """One step of a staged run, with an agent and a persona of its own."""
 
     name: Name = Field(description="Its name, unique in the column: letters, digits, `-` and `_`.")
-    persona: PersonaName = Field(
-        description="Who the agent is: a file of `.github/cardinal/personas/`, or a built-in one."
-    )
+    persona: PersonaName = Field(description="Who the agent is: the name of a [persona](#personas).")
     next: Annotated[tuple[Name, ...], Field(max_length=MAX)] = setting(
         (), "The stages that may follow; add `end` if the run may also end here. If empty, the run ends."
     )
@@ -111,7 +112,7 @@ class Specialist(PolicyModel):
     )
     persona: PersonaName | None = setting(
         None,
-        "Who it is: a file of `.github/cardinal/personas/`, or a built-in one. Not in columns with stages.",
+        "Who it is: the name of a [persona](#personas). Not in columns with stages.",
     )
     skills: Names = setting((), "Skills for its runs, in addition to the column's.")
 
@@ -123,6 +124,52 @@ class Specialist(PolicyModel):
     def stages(self, name: str) -> tuple[Stage, ...]:
         """Return the one stage in which its persona, if any, does the whole work."""
         return (Stage(name=name, persona=self.persona, model=self.model),) if self.persona else ()
+
+
+class MoveTo(PolicyModel):
+    """Where a card goes."""
+
+    move: Name = Field(description="The column to move the card to.")
+
+
+def _stay_or_move(value: object) -> object:
+    if value == "stay":
+        return None
+    if isinstance(value, str):
+        raise ValueError("write stay, or {move: <column>}")
+    return value
+
+
+Route = Annotated[
+    MoveTo | None, BeforeValidator(_stay_or_move, json_schema_input_type=MoveTo | Literal["stay"])
+]
+
+
+def _refuse_none(name: str) -> str:
+    if name == NO_WORKFLOW:
+        raise ValueError(
+            f"`{NO_WORKFLOW}` cannot be a workflow's name: `/cardinal workflow none` undoes a choice"
+        )
+    return name
+
+
+WorkflowName = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]{0,39}$"), AfterValidator(_refuse_none)]
+
+
+class Workflow(PolicyModel):
+    """Stages, with what happens to the card afterwards, [under a name](#workflows) for columns and cards."""
+
+    stages: Annotated[tuple[Stage, ...], Field(min_length=1, max_length=MAX)] = Field(
+        description="The stages of a run, starting with the first."
+    )
+    on_success: Route = setting(None, "As in a column, whose own applies by default.")
+    on_failure: Route = setting(None, "As in a column, whose own applies by default.")
+    on_changes_requested: Route = setting(None, "As in a column, whose own applies by default.")
+
+
+def find_routes(rules: PolicyModel) -> dict[str, MoveTo | None]:
+    """Return the routes that a column or workflow gives; None for `stay`."""
+    return {name: getattr(rules, name) for name in OUTCOMES if name in rules.model_fields_set}
 
 
 def strictest(*wanted: Permission | None) -> Permission:
@@ -140,35 +187,42 @@ def tools_of_choice(names: tuple[str, ...], *choices: McpChoice) -> tuple[str, .
     )
 
 
-def stage_problems(
+def find_wide_stages(
     stages: Sequence[Stage],
     allowed: dict[str, Permission],
     network: tuple[str, ...],
     written: Written,
     where: Path,
+    *,
+    column: str = "the column",
 ) -> Iterator[str]:
-    """Yield a sentence for each stage that leads nowhere, is never reached, or may do more than the column.
+    """Yield a sentence for each stage that may do more than its column, which `column` names.
 
     `allowed` has the column's values of edit, run and commit, `network` the hosts that it lets be reached.
     """
-    names = tuple(stage.name for stage in stages)
     for index, stage in enumerate(stages):
         at: Path = (*where, index)
-        for name in stage.follows:
-            if name not in names:
-                yield locate(written, (*at, "next"), unknown("stage", name, (*names, END)))
-            if name == stage.name:
-                yield locate(written, (*at, "next"), f"{code(name)} leads to itself")
         for tool, most in allowed.items():
             wanted = getattr(stage.tools, tool)
             if wanted is not None and strictest(wanted, most) != wanted:
                 yield locate(
-                    written, (*at, "tools", tool), f"the column has {most}: a stage may only narrow it"
+                    written, (*at, "tools", tool), f"{column} has {most}: a stage may only narrow it"
                 )
         far = beyond(stage.tools.network or (), network)
         if far:
-            said = f"the column does not allow {alternatives(map(code, far))}: a stage may only narrow it"
+            said = f"{column} does not allow {alternatives(map(code, far))}: a stage may only narrow it"
             yield locate(written, (*at, "tools", "network"), said)
+
+
+def find_lost_ways(stages: Sequence[Stage], written: Written, where: Path) -> Iterator[str]:
+    """Yield a sentence for each stage that leads nowhere, is never reached, or never ends."""
+    names = tuple(stage.name for stage in stages)
+    for index, stage in enumerate(stages):
+        for name in stage.follows:
+            if name not in names:
+                yield locate(written, (*where, index, "next"), unknown("stage", name, (*names, END)))
+            if name == stage.name:
+                yield locate(written, (*where, index, "next"), f"{code(name)} leads to itself")
     if len({name.casefold() for name in names}) < len(names):
         yield locate(written, where, "two stages have the same name")
     elif stages and all(name in names for stage in stages for name in stage.follows):

@@ -15,7 +15,7 @@ from rules.policy.network import secret_problems
 from rules.policy.repository import ROOT, Guardrails, RepositoryRules, folder
 from rules.policy.roles import Role
 from rules.policy.schedule import schedule_problems
-from rules.policy.stages import MARK, stage_problems
+from rules.policy.stages import MARK, Stage, Workflow, find_lost_ways, find_routes, find_wide_stages
 from rules.policy.yaml_reader import Path, Written
 from rules.registry import ACTIONS, ARCHETYPES, COMMANDS, PROFILES
 from rules.text import alternatives, code
@@ -95,6 +95,7 @@ def board_problems(board: BoardRules, written: Written, installed: Installed) ->
         yield locate(
             written, where, "needs board.home, the repository whose issues are about other repositories"
         )
+    yield from _workflow_problems(board, written, at)
     known = COMMANDS.names()
     for name, allowed in board.commands.items():
         where = (*at, "commands", name)
@@ -148,12 +149,49 @@ def repository_problems(
         yield locate(written, (*at, "profile"), unknown("profile", rules.profile, known))
 
 
+def _workflow_problems(board: BoardRules, written: Written, at: Path) -> Iterator[str]:
+    for name, workflow in board.workflows.items():
+        where = (*at, "workflows", name)
+        yield from find_lost_ways(workflow.stages, written, (*where, "stages"))
+        yield from _route_problems(board, workflow, written, where)
+    folded: dict[str, str] = {}
+    for label, name in board.workflow_labels.items():
+        where = (*at, "workflow_labels", label)
+        if name not in board.workflows:
+            yield locate(written, where, unknown("workflow", name, tuple(board.workflows)))
+        twin = folded.setdefault(label.casefold(), label)
+        if twin != label:
+            yield locate(written, where, f"differs from {code(twin)} only in case: keep one of them")
+
+
+def _route_problems(
+    board: BoardRules, rules: ColumnPolicy | Workflow, written: Written, where: Path
+) -> Iterator[str]:
+    for key, move in find_routes(rules).items():
+        if move is not None and move.move not in board.columns:
+            yield locate(written, (*where, key, "move"), unknown("column", move.move, tuple(board.columns)))
+
+
+def _stages_of(board: BoardRules, column: ColumnPolicy, where: Path) -> tuple[tuple[Stage, ...], Path]:
+    """Return the stages of a column's runs, and where in the file they are."""
+    workflow = board.workflows.get(column.workflow or "")
+    if workflow is None:
+        return column.stages, (*where, "stages")
+    return workflow.stages, ("board", "workflows", column.workflow or "", "stages")
+
+
 def _column_problems(board: BoardRules, column: ColumnPolicy, written: Written, where: Path) -> Iterator[str]:
-    move = column.on_success
-    if move is not None and move.move not in board.columns:
-        yield locate(
-            written, (*where, "on_success", "move"), unknown("column", move.move, tuple(board.columns))
-        )
+    yield from _route_problems(board, column, written, where)
+    if column.workflow is not None and column.workflow not in board.workflows:
+        at = (*where, "workflow")
+        yield locate(written, at, unknown("workflow", column.workflow, tuple(board.workflows)))
+    if column.workflow is not None and column.stages:
+        said = "the column has `stages` of its own: remove them, or this key"
+        yield locate(written, (*where, "workflow"), said)
+    if column.workflow is not None and not ARCHETYPES.load(column.archetype).STARTS_RUNS:
+        fitting = alternatives(name for name, part in ARCHETYPES.all() if part.STARTS_RUNS)
+        said = f"workflows fit columns of kind {fitting}, not {column.archetype}"
+        yield locate(written, (*where, "workflow"), said)
     if column.stages and not ARCHETYPES.load(column.archetype).STARTS_RUNS:
         fitting = alternatives(name for name, part in ARCHETYPES.all() if part.STARTS_RUNS)
         yield locate(
@@ -167,7 +205,10 @@ def _column_problems(board: BoardRules, column: ColumnPolicy, written: Written, 
         said = f"{code(column.retry, 150)} is not one of the column's `agents`: add it there"
         yield locate(written, (*where, "retry"), said)
     allowed = {"edit": column.tools.edit, "run": column.tools.run, "commit": column.tools.commit}
-    yield from stage_problems(column.stages, allowed, column.tools.network, written, (*where, "stages"))
+    yield from find_lost_ways(column.stages, written, (*where, "stages"))
+    stages, place = _stages_of(board, column, where)
+    said = f"the column {code(str(where[-1]))}" if column.workflow else "the column"
+    yield from find_wide_stages(stages, allowed, column.tools.network, written, place, column=said)
     yield from _specialist_problems(board, column, written, where)
     yield from secret_problems(column.secrets, column.tools.network, written, (*where, "secrets"))
     for key, steps in (("on_entry", column.on_entry or ()), ("on_exit", column.on_exit)):
@@ -178,10 +219,13 @@ def _column_problems(board: BoardRules, column: ColumnPolicy, written: Written, 
 
 def _label_problems(board: BoardRules, step: dict[str, Any], written: Written, where: Path) -> Iterator[str]:
     """Yield a sentence for each label that an answer may not set: that choice is a person's."""
-    labels, choosing = step.get("labels"), {*board.repositories.labels, *board.modes.labels}
+    labels = step.get("labels")
+    choosing = {*board.repositories.labels, *board.modes.labels, *board.workflow_labels}
     for index, label in enumerate(labels if isinstance(labels, list) else ()):
         if str(label).casefold() in {name.casefold() for name in choosing}:
-            why = "chooses a card's repository or mode, which a model's answer must not do: remove it"
+            why = (
+                "chooses a card's repository, mode or workflow, which a model's answer must not do: remove it"
+            )
             yield locate(written, (*where, index), f"{code(str(label))} {why}")
 
 
@@ -197,7 +241,7 @@ def _specialist_problems(
             yield locate(
                 written, (*where, "agents", index), unknown("specialist", name, tuple(board.specialists))
             )
-        elif column.stages and board.specialists[name].persona:
+        elif _stages_of(board, column, where)[0] and board.specialists[name].persona:
             said = f"`{name}` has a persona, and the column has stages with their own: remove one of them"
             yield locate(written, (*where, "agents", index), said)
 
@@ -230,13 +274,20 @@ def tool_problems(board: BoardRules, repository: RepositoryRules, written: Writt
         where: Path = ("board", "columns", name)
         lent = column.tools.mcp
         yield from _unknown(lent or (), known, written, (*where, "tools", "mcp"))
-        for index, stage in enumerate(column.stages):
-            at: Path = (*where, "stages", index, "tools", "mcp")
-            yield from _unknown(stage.tools.mcp or (), known, written, at)
+        stages, place = _stages_of(board, column, where)
+        of = f"the column {code(name)}" if column.workflow else "the column"
+        for index, stage in enumerate(stages):
+            at: Path = (*place, index, "tools", "mcp")
+            if not column.workflow:
+                yield from _unknown(stage.tools.mcp or (), known, written, at)
             for wanted in stage.tools.mcp or ():
                 if lent is not None and not any(_overlaps(wanted, it) for it in lent):
-                    said = f"the column does not allow {code(wanted)}: a stage may only narrow it"
+                    said = f"{of} does not allow {code(wanted)}: a stage may only narrow it"
                     yield locate(written, at, said)
+    for name, workflow in board.workflows.items():
+        for index, stage in enumerate(workflow.stages):
+            at = ("board", "workflows", name, "stages", index, "tools", "mcp")
+            yield from _unknown(stage.tools.mcp or (), known, written, at)
 
 
 def _unknown(

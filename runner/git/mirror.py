@@ -83,6 +83,7 @@ Beat = Callable[[], None]
 class DiffStat:
     """The size of a branch's change against its base; a binary file counts as one added line.
 
+    `sizes` are the added and removed lines of each of `paths`.
     `added_bytes` counts all new objects as stored, also those removed by a later commit.
     """
 
@@ -92,6 +93,7 @@ class DiffStat:
     commits: int
     paths: tuple[str, ...]
     lines_added: int = 0
+    sizes: tuple[tuple[int, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -280,15 +282,15 @@ class Mirror:
             *("diff", "--numstat", "--no-renames", "--no-ext-diff", "--no-textconv"),
             *("--ignore-submodules=none", f"{base}...{head}"),
         )
-        new, gone, paths = 0, 0, []
+        paths, lines = [], []
         for row in stat.splitlines():
             added, removed, path = row.split("\t", 2)
-            new += 1 if added == "-" else int(added)
-            gone += 0 if removed == "-" else int(removed)
+            lines.append((1 if added == "-" else int(added), 0 if removed == "-" else int(removed)))
             paths.append(unquote_path(path))
+        new, gone = sum(size[0] for size in lines), sum(size[1] for size in lines)
         args = ("rev-list", "--disk-usage", "--objects", head, f"^{base}")
         sizes = (new + gone, int(self._output("measure the branch", *args)), len(self._list(head, base)))
-        return DiffStat(len(paths), *sizes, tuple(paths), new)
+        return DiffStat(len(paths), *sizes, tuple(paths), new, tuple(lines))
 
     def patch(self, base: str, head: str) -> str:
         """Return the diff of `head` since it left `base`; binary files appear by name."""

@@ -1,6 +1,7 @@
 """Entering and leaving stages: clean-up, commit, measurement and hand-over."""
 
 import time
+from collections.abc import Iterable
 
 from ledger.events import stage as staged
 from ledger.events.brief import StageBriefed
@@ -11,6 +12,7 @@ from runner.branch.export import export_commit, head_name
 from runner.checks.places import note_hosts, start_command
 from runner.errors import CommandTimeoutError
 from runner.exec.child import finish
+from runner.git.mirror import DiffStat
 from runner.phases.checkpoint import checkpoint
 from runner.prompts.compose import of_stage
 from runner.run.exits import Park
@@ -24,6 +26,7 @@ from runner.text.untrusted import flat
 
 FILES = 60  # that a snapshot names
 NOTES = 20
+_PATH_BYTES = 400  # of a file that a stage touched
 _NOTE_BYTES = 1_000
 _BRIEF_BYTES = 64_000  # a persona, all that was handed over, and the plan
 _TIDY_S = 300.0
@@ -93,7 +96,8 @@ def exit_stage(run: RunContext, visit: StageVisit) -> None:
         begun = head = stands_at(run, visit)
         if stage.cleanup or run.checkout.commit() != head:
             run.checkout.restore(head)  # a read-only stage: changes by clean-up are no work
-    head, paths, lines, added = _measure_change(run, begun, head)
+    head, touched, change = _measure_change(run, begun, head)
+    paths = tuple(file.path for file in touched)
     known = visit.snapshot.files if visit.snapshot is not None else ()
     files = tuple(dict.fromkeys((*known, *paths)))
     plan = run.history.plan
@@ -123,8 +127,9 @@ def exit_stage(run: RunContext, visit: StageVisit) -> None:
             turns=visit.turns,
             seconds=visit.seconds,
             files_changed=files_changed,
-            lines_changed=visit.lines_changed + lines,
-            lines_added=visit.lines_added + added,
+            lines_changed=visit.lines_changed + (change.lines_changed if change else 0),
+            lines_added=visit.lines_added + (change.lines_added if change else 0),
+            touched=_add_up((*visit.touched, *touched))[:FILES],
         ),
     )
 
@@ -153,16 +158,28 @@ def stands_at(run: RunContext, visit: StageVisit) -> str:
     return run.mirror.read_ref(head_name(run)) or visit.head
 
 
-def _measure_change(run: RunContext, before: str, head: str) -> tuple[str, tuple[str, ...], int, int]:
-    """Return HEAD in the mirror, the paths that differ from `before`, changed lines, and new lines."""
+def _measure_change(
+    run: RunContext, before: str, head: str
+) -> tuple[str, tuple[staged.FileTouched, ...], DiffStat | None]:
+    """Return HEAD in the mirror, each file that differs from `before`, and the change; None for none."""
     unchanged = head == before
     if head != (run.mirror.read_ref(head_name(run)) or before):
         head = export_commit(run, head)
     if unchanged:
-        return head, (), 0, 0
+        return head, (), None
     change = run.mirror.diff(before, head)
-    paths = tuple(flat(path) for path in change.paths)
-    return head, paths, change.lines_changed, change.lines_added
+    files = zip(change.paths, change.sizes, strict=True)
+    touched = tuple(staged.FileTouched(cut_bytes(flat(path), _PATH_BYTES), *size) for path, size in files)
+    return head, touched, change
+
+
+def _add_up(touched: Iterable[staged.FileTouched]) -> tuple[staged.FileTouched, ...]:
+    """Return each file once, with the lines of all its parts."""
+    sums: dict[str, tuple[int, int]] = {}
+    for file in touched:
+        added, removed = sums.get(file.path, (0, 0))
+        sums[file.path] = added + (file.added or 0), removed + (file.removed or 0)
+    return tuple(staged.FileTouched(path, *lines) for path, lines in sums.items())
 
 
 def _tidy(run: RunContext, visit: StageVisit, stage: StageSpec) -> None:

@@ -127,6 +127,7 @@ class StageVisit:
     files_changed: int = 0
     lines_changed: int = 0
     lines_added: int = 0
+    touched: tuple[staged.FileTouched, ...] = ()
 
     @property
     def turn(self) -> str:
@@ -205,6 +206,7 @@ class StageLog:
                 self.over = self.over or not event.target
                 visit.files_changed = event.files_changed
                 visit.lines_changed, visit.lines_added = event.lines_changed, event.lines_added
+                visit.touched = event.touched
             case staged.StageAwaited():
                 self.gates.append(event)
             case staged.StageTidied():

@@ -107,7 +107,8 @@ class Guards:
 
 @dataclass(frozen=True, slots=True)
 class StageSpec:
-    """One stage of a staged run. `text` is its persona, `digest` and `source` are the persona file's.
+    """One stage of a staged run. `text` is its persona, `digest` and `source` are the persona file's;
+    `private`: only the agent gets its text.
 
     `next` are the possible next stages. `ends`: the run may end here. `approval`: a person must agree first.
     `model` is empty for the run's own. `tools` are never looser than the run's.
@@ -118,6 +119,7 @@ class StageSpec:
     text: str = ""
     digest: str = ""
     source: str = ""
+    private: bool = False
     next: tuple[str, ...] = ()
     ends: bool = True
     approval: bool = False

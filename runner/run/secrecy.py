@@ -1,4 +1,4 @@
-"""Removes the text of private skills from an agent's words before they are stored. Pure."""
+"""Removes the text of private skills and personas from an agent's words before they are stored. Pure."""
 
 import dataclasses
 import json
@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 from ledger.events.run import RunEvent
 from ledger.events.turn import BoardToolCalled
 from runner.run.instructions import Equipment
+from runner.run.run_spec import StageSpec
 
 E = TypeVar("E", bound=RunEvent)
 PRIVATE_SKILL_MARK = "[private skill]"
@@ -56,10 +57,13 @@ class Secrecy:
         return text
 
 
-def secrecy_of(equipment: Equipment, before: Iterable[str] = ()) -> Secrecy:
-    """Return the Secrecy of the private layers and their files, and of earlier phrases, `before`."""
+def secrecy_of(equipment: Equipment, before: Iterable[str] = (), stages: Iterable[StageSpec] = ()) -> Secrecy:
+    """Return the Secrecy of the private layers and their files, of the stages' private personas, and of
+    earlier phrases, `before`.
+    """
     private = {layer.name: layer for layer in equipment.layers if layer.private}
     texts = [layer.text for layer in private.values()]
+    texts += [stage.text for stage in stages if stage.private]
     texts += [
         file.content.decode(errors="replace")
         for file in equipment.files

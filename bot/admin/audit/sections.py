@@ -205,7 +205,8 @@ def _leave_of_answer(summary: Summary, at: str, question: Row, event: run.Questi
         summary["leave"].append({"at": at, "by": event.by, **given})
 
 
-@_takes(instruction.SkillsPinned, instruction.AgentPinned, agent.ToolAllowed, agent.CardToolAllowed)
+@_takes(instruction.SkillsPinned, instruction.AgentPinned, instruction.WorkflowPinned)
+@_takes(agent.ToolAllowed, agent.CardToolAllowed)
 def permissions(summary: Summary, record: AuditEvent) -> None:
     """Fill `leave` with permissions that people gave beforehand."""
     match record.event:
@@ -213,6 +214,8 @@ def permissions(summary: Summary, record: AuditEvent) -> None:
             what, purpose = f"/cardinal skills {' '.join(event.names) or 'none'}", "the card's next runs"
         case instruction.AgentPinned() as event:
             what, purpose = f"/cardinal agent {event.choice or 'none'}", "the card's next runs"
+        case instruction.WorkflowPinned() as event:
+            what, purpose = f"/cardinal workflow {event.name or 'none'}", "the card's next runs"
         case agent.ToolAllowed() | agent.CardToolAllowed() as event:
             what, purpose = event.pattern, "agents of the card, unasked"
         case _:

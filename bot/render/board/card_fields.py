@@ -102,7 +102,7 @@ def _progress(card: CardRow, run: RunRow | None) -> str:
     lives = run is not None and run.ending is None and run.state not in (RunState.QUEUED, RunState.PARKED)
     if run is not None and lives and run.last_line and card.state is not CardState.NEEDS_INPUT:
         return _one_line(run.last_line)
-    if card.state is CardState.DRAFT:
+    if card.state is CardState.DRAFT and card.reason is not Reason.RUN_FAILED:
         return ""  # what the column's headline says already
     return _one_line(card.because)
 

@@ -7,6 +7,7 @@ from bot.render.run import story as run_story
 from bot.render.run.story import Story
 from ledger.rows.runs import RunRow
 from ledger.states import Ending, RunState
+from rules.card.workflow_choice import describe_workflow
 from rules.commands.budget import MAX_USD, MIN_USD
 from rules.runs.mode import INVESTIGATE, reason
 
@@ -89,6 +90,8 @@ def _stage(run: RunRow) -> int:
 def _facts(story: Story) -> str:
     run = story.run
     attempt = f"attempt {run.attempt}" if run.attempt > 1 else ""
+    flow = describe_workflow(run.workflow, run.workflow_rule, run.workflow_value)
+    flow = f"workflow {flow}" if flow and run.workflow_rule != "column" else ""
     # A fix because the column says so is what everybody expects; whatever else is said with its reason.
     usual = run.mode != INVESTIGATE and run.mode_rule == "column"
     mode = "" if usual else f"{_MODES.get(run.mode, run.mode)} ({reason(run.mode_rule, run.mode_value)})"
@@ -97,7 +100,7 @@ def _facts(story: Story) -> str:
     # The account of a run that did not succeed has its cost, too.
     accounted = _is_unsuccessful(run) and (story.reported is None or not run_story.has_begun(run))
     cost = "" if accounted else run_story.describe_spent(story)
-    facts = (line(run.agent, 40), where, mode, attempt, cost, run_story.work_place(story))
+    facts = (line(run.agent, 40), where, mode, flow, attempt, cost, run_story.work_place(story))
     return " · ".join(part for part in facts if part)
 
 
@@ -194,6 +197,7 @@ def _debug(story: Story) -> str:
         "Attempt": f"{run.attempt} ({run.kind})",
         "Asked by": f"{run.by}{f' ({run.door})' if run.door else ''}",
         "Mode": f"{run.mode}: {reason(run.mode_rule, run.mode_value)}".replace("`", ""),
+        "Workflow": describe_workflow(run.workflow, run.workflow_rule, run.workflow_value).replace("`", ""),
         "Session": run.session_id,
         "Agent": f"{run.agent} {run.agent_version}".strip(),
         "Host": run.host,

@@ -63,6 +63,11 @@ def kind_of_step(step: ToolUsed) -> str:
     return _KINDS.get(step.tool.lower(), _OTHER)
 
 
+def is_edit(step: ToolUsed) -> bool:
+    """Whether a step changed files."""
+    return step.ok and kind_of_step(step) == "edit"
+
+
 def subjects_of(step: ToolUsed) -> list[str]:
     """Return what a step was about: the files of an edit."""
     about = step.summary.removeprefix(_SUBAGENT)

@@ -1,10 +1,14 @@
 """Stages of a run: breadcrumbs, and each stage's cost and change."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from datetime import datetime
 
 from bot.render.markdown.escape import line
+from bot.render.run.folded_steps import is_edit, subjects_of
 from bot.render.run.story import Story, minutes
+from ledger.events.run import ToolUsed
+from ledger.events.stage import FileTouched
 from ledger.rows.runs import RunRow
 from ledger.views.stages import StageRow
 from rules.text import count, usd
@@ -56,6 +60,21 @@ def describe_usage(rows: Sequence[StageRow]) -> str:
         _diff(rows),
     )
     return " · ".join(part for part in parts if part)
+
+
+def list_touched(row: StageRow, steps: Iterable[tuple[datetime, ToolUsed]]) -> tuple[FileTouched, ...]:
+    """Return the files that an entry changed: by git once it is left, else those that its agent edited."""
+    if row.touched or (row.left_at is not None and not row.files_changed):
+        return row.touched
+    until = row.left_at or datetime.max.replace(tzinfo=row.entered_at.tzinfo)
+    edits = (step for at, step in steps if row.entered_at <= at <= until and is_edit(step))
+    names = dict.fromkeys(name for step in edits for name in subjects_of(step))
+    return tuple(FileTouched(name) for name in names)
+
+
+def describe_touched(file: FileTouched) -> str:
+    """Return a file with its lines, where they are known."""
+    return file.path if file.added is None else f"{file.path} +{file.added} −{file.removed}"
 
 
 def _numbers(rows: Sequence[StageRow]) -> str:

@@ -1,7 +1,7 @@
 """The parts of a run's page that stay as they would be if it were loaded now, made from the run's rows."""
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import groupby
@@ -12,13 +12,14 @@ from markupsafe import Markup, escape
 
 from bot.render.markdown import links
 from bot.render.run.evidence import LOG, newest
-from bot.render.run.folded_steps import kind_of_step, subjects_of
+from bot.render.run.folded_steps import is_edit, kind_of_step, subjects_of
 from bot.render.run.reasons import REASONS
-from bot.render.run.stages import describe_usage, stage_names
+from bot.render.run.stages import describe_touched, describe_usage, list_touched, stage_names
 from bot.web.live.terminal import terminal_html
 from bot.web.site.lists import fit_rows, newest_fitting
 from bot.web.site.times import when
 from ledger.events.run import BY_PUSH, CHECK, ToolUsed
+from ledger.events.stage import FileTouched
 from ledger.events.turn import SUBSCRIPTION
 from ledger.events.witness import witness_text
 from ledger.queries.run_lines import RunLine
@@ -28,6 +29,8 @@ from ledger.rows.cards import CardRow
 from ledger.rows.runs import RunRow
 from ledger.states import Ending
 from ledger.views.checks import CheckRow, TierRow
+from ledger.views.stages import StageRow
+from rules.card.workflow_choice import describe_workflow
 from rules.text import brief, count, kind_of_run, plain, state_word, usd
 from runner.checks import failure
 
@@ -221,11 +224,16 @@ def evidence_of(gate: TierRow | None) -> dict[str, object] | None:
 
 
 def touched_files(
-    spans: Sequence[RunSpan], steps: Iterable[tuple[datetime, ToolUsed]]
+    rows: RunRows, spans: Sequence[RunSpan], steps: Sequence[tuple[datetime, ToolUsed]]
 ) -> list[tuple[str, list[str], int]]:
-    """Return the files that were edited in each chapter, the newest first, and how many more there are."""
+    """Return the files that were edited in each stage, or else chapter, the newest first, and how many more
+    there are.
+    """
+    if rows.stages:
+        entries = ((row, list_touched(row, steps)) for row in reversed(rows.stages))
+        return fit_rows([_touched_by(row, touched) for row, touched in entries if touched][:MAX_ROWS])
     fallback = RunSpan(0, SpanKind.WORK, datetime.min)
-    edits = [(at, step) for at, step in steps if step.ok and kind_of_step(step) == "edit"]
+    edits = [(at, step) for at, step in steps if is_edit(step)]
 
     def chapter(edit: tuple[datetime, ToolUsed]) -> str:
         begun = (span for span in reversed(spans) if span.began <= edit[0])
@@ -236,6 +244,12 @@ def touched_files(
         names = list(dict.fromkeys(plain(it, 200) for _, step in group for it in subjects_of(step)))
         made.append((name, names[:MAX_TOUCHED], max(0, len(names) - MAX_TOUCHED)))
     return fit_rows(made[:MAX_ROWS])
+
+
+def _touched_by(row: StageRow, touched: Sequence[FileTouched]) -> tuple[str, list[str], int]:
+    times = f" ×{row.number}" if row.number > 1 else ""
+    files = [plain(describe_touched(file), 200) for file in touched[:MAX_TOUCHED]]
+    return plain(f"{row.stage}{times}", MAX_NAME), files, max(row.files_changed, len(touched)) - len(files)
 
 
 def usage_by_stage(rows: RunRows, spans: Sequence[RunSpan], now: datetime) -> list[tuple[str, str, str]]:
@@ -274,6 +288,7 @@ def facts_of(run: RunRow) -> tuple[tuple[str, str], ...]:
         ("Repository", plain(run.repository)),
         ("Branch", plain(run.branch)),
         ("Kind", kind_of_run(run.attempt, run.kind)),
+        ("Workflow", plain(describe_workflow(run.workflow, run.workflow_rule, run.workflow_value))),
     )
 
 

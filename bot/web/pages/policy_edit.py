@@ -33,6 +33,7 @@ from rules.policy.locations import PATH
 from rules.policy.model import DEFAULT_TEXT, Policy, parse
 from rules.policy.network import FULL
 from rules.policy.settings import MAX_TEXT, plain_meaning
+from rules.policy.stages import OUTCOMES
 from rules.registry import ARCHETYPES
 from rules.text import plain, sentence
 
@@ -47,7 +48,11 @@ NOTHING = "Nothing differs from the policy in force: change a setting first."
 # What each kind of column is set by, in this order; all that a column of that kind may have can be typed.
 _WORK = ("agent", "model", "instructions", "budget_usd", "timeout_minutes", "concurrency")
 FIELDS: Mapping[str, tuple[str, ...]] = {
-    "execution": (*_WORK, "usd_per_day", "plan_approval", "tools.network", "reviewers", "on_success.move"),
+    "execution": (
+        *(*_WORK, "usd_per_day", "plan_approval", "tools.network", "reviewers", "workflow"),
+        *("on_success.move", "on_failure.move", "on_changes_requested.move"),
+    ),
+    "review": ("on_changes_requested.move",),
     "planning": ("agent", "model", "instructions"),
 }
 WHOLE = (
@@ -57,7 +62,9 @@ WHOLE = (
     "repository.profile",
 )  # of a policy, not of one column
 NETWORKS = {"none": [], "full": ["*"]}  # words for lists of hosts
-EMPTIED = {"on_success": "stay"}  # what is written where nothing is wanted any more
+EMPTIED: Mapping[str, str] = dict.fromkeys(
+    OUTCOMES, "stay"
+)  # what is written where nothing is wanted any more
 LABELS = {
     "budget_usd": "Dollars for one run",
     "timeout_minutes": "Minutes for one run",
@@ -66,6 +73,8 @@ LABELS = {
     "plan_approval": "Approval of the plan",
     "tools.network": "Network",
     "on_success.move": "After success, move to",
+    "on_failure.move": "After failure, move to",
+    "on_changes_requested.move": "When a review asks for changes, move to",
     "board.limits.runs": "Runs at once",
     "board.limits.runs_per_repository": "Runs at once in one repository",
     "board.limits.usd_per_day": "Dollars per day",

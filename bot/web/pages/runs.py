@@ -26,7 +26,7 @@ from ledger.events.run import ToolUsed
 from ledger.log import event_store
 from ledger.queries import run_lines
 from ledger.queries.run_lines import RunLine
-from ledger.queries.run_rows import RunRows
+from ledger.queries.run_rows import MAX_STEPS, RunRows
 from ledger.queries.run_spans import RunSpan, RunStory, chapter_of
 from ledger.queue.sign_ins import SignIn
 from ledger.rows.cards import CardRow
@@ -39,7 +39,6 @@ from rules.text import brief, plain, sentence, state_word
 
 MAX_ON_PAGE, MAX_AT_ONCE = 300, 20  # lines of a page when it is loaded, and of one message to it
 MAX_BYTES = 40_000  # of such lines as HTML
-MAX_STEPS = 200  # of the newest uses of tools, by which edited files are known
 WAITING = (RunState.QUEUED, RunState.AWAITING_APPROVAL, RunState.PARKED)
 # The parts that each message replaces, each an element with the id of its name.
 PARTS = ("state", "bar", "now", "report", "work", "facts")
@@ -187,7 +186,7 @@ class RunPage:
             "queued": stamp(run.queued_at),
             "ended": stamp(run.ended_at) if run.ended_at else "",
             "changed": run_parts.describe_change(run),
-            "touched": run_parts.touched_files(spans, steps),
+            "touched": run_parts.touched_files(rows, spans, steps),
             "plan": None if plan is None else (plan.revision, plan.state, plain(plan.summary, MAX_LINE)),
             "steps": fit_rows(
                 (

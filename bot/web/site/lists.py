@@ -17,7 +17,7 @@ from ledger.states import CardState
 from rules.text import brief, plain, state_word, usd
 
 MAX_TITLE = 120
-MAX_PART = 8_000  # bytes of HTML of one list among others on a page
+MAX_PART = 7_500  # bytes of HTML of one list among others on a page
 Row = TypeVar("Row")
 # After how long a card looks late, and overdue: one that waits for people, one that agents have.
 _PEOPLES = (timedelta(days=1), timedelta(days=3))

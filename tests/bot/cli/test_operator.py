@@ -131,6 +131,25 @@ def test_what_lies_beside_the_policy_file_is_judged_with_it(cardinal: Cardinal, 
     assert taken.stdout.splitlines()[-1].startswith(hint)
 
 
+def test_where_the_personas_of_a_policy_come_from_is_hinted(cardinal: Cardinal, tmp_path: Path) -> None:
+    file, root = tmp_path / ".github/cardinal.yml", tmp_path / ".github/cardinal/personas"
+    root.mkdir(parents=True)
+    (root / "sceptic.md").write_text("---\nname: sceptic\ndescription: It doubts.\n---\nDoubt.\n")
+    first = "{name: a, persona: tester, next: [b]}, {name: b, persona: sceptic, next: [c]}"
+    stages = f"[{first}, {{name: c, persona: x}}]"
+    file.write_text(
+        f"version: 1\nboard:\n  workflows: {{full: {{stages: {stages}}}}}\n"
+        "  columns: {Go: {archetype: execution, workflow: full}}\nrepository: {validation: none}\n"
+    )
+    shown = cardinal("policy", "validate", str(file))
+    assert shown.exit_code == 0, shown.stdout
+    hints = [line for line in shown.stdout.splitlines() if line.startswith("persona ")]
+    assert hints == [
+        f"persona sceptic: from {root}, unless a card's own repository has another",
+        f"persona x: not in {root} or built in: add it there, or to each card's repository",
+    ]
+
+
 def test_the_built_in_profiles_are_listed_with_what_they_suggest(cardinal: Cardinal) -> None:
     told = {profile["name"]: profile for profile in printed(cardinal("policy", "profiles", "--json"))}
     assert told["python_service"]["full"] == ["ruff check .", "pytest -q"]

@@ -115,6 +115,7 @@ HARMLESS = {
     "allow": "it is allowed, whoever said so",
     "agent": "the last word counts",
     "skills": "the last word counts",
+    "workflow": "the last word counts",
     "move": "the card stands there, whoever moved it",
     "clean": "its host removes the workspace, whoever said so",
     "archive": "it is off the board, whoever took it",

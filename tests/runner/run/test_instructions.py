@@ -28,6 +28,7 @@ from runner.run.instructions import (
     stack_event,
     whole,
 )
+from runner.run.run_spec import StageSpec
 from runner.run.secrecy import PRIVATE_SKILL_MARK, secrecy_of
 from tests.runner.session.test_board_calls import ORDER
 
@@ -225,3 +226,13 @@ def test_a_turn_keeps_its_own_phase_whatever_its_name_and_what_it_is_started_aga
     assert (history.turn.turn, history.turn.phase, history.turn.outcome) == ("plan-q1", "heed", "")
     history.take([Recorded(len(events), "run:r1", len(events), at, events[-1])])
     assert set(history.turns) == {"first"}  # only the plan is no work
+
+
+def test_the_text_of_a_private_persona_is_as_private_as_that_of_a_skill() -> None:
+    stages = (
+        StageSpec("a", "oracle", text="The oracle of Delphi has spoken.", private=True),
+        StageSpec("b", "tester", text="Everyone may read this line.", private=False),
+    )
+    secrecy = secrecy_of(Equipment(), stages=stages)
+    said = "The oracle of Delphi has spoken. Everyone may read this line."
+    assert secrecy.redact_private_skills(said) == f"{PRIVATE_SKILL_MARK} Everyone may read this line."

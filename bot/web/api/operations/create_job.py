@@ -1,4 +1,4 @@
-"""Create a job: an issue and its card, with its column, parents, labels and skills."""
+"""Create a job: an issue and its card, with its column, parents, labels, skills and workflow."""
 
 import secrets
 from collections.abc import Mapping
@@ -30,6 +30,7 @@ from rules.card.move_rights import may_move
 from rules.chatops.parser import Parsed, Permitted, permit
 from rules.commands.budget import MAX_USD
 from rules.intents.outbound import CreateJob
+from rules.policy.messages import unknown
 from rules.runs.skills import MAX_NAMED, names_of
 from rules.snapshot import Mover, is_outside
 from rules.text import alternatives, plain
@@ -63,6 +64,9 @@ class JobWish(ApiModel):
         le=MAX_USD,
         allow_inf_nan=False,
         description="Dollars to add to its column's budget for its first run, as `/cardinal budget` does",
+    )
+    workflow: str = Field(
+        "", max_length=40, description="Workflow of its runs, as `/cardinal workflow` chooses it"
     )
 
 
@@ -122,6 +126,7 @@ def _request(
     wish = JobRequested(
         *(board.board_id, key, where, given.title, column, parents, skills, by, call.visit.user_id, via),
         budget_usd=given.budget,
+        workflow=given.workflow,
     )
     labels, card_id = tuple(given.labels), CardId(board.board_id)
     card = CreateJob(
@@ -150,7 +155,7 @@ def _require_leave(
         raise ApiError(
             HTTPStatus.FORBIDDEN, "refused", because, "name a repository that the account may read"
         )
-    for command in ("budget", "skills"):
+    for command in ("budget", "skills", "workflow"):
         allowed = permit(policy, Parsed(command, ""), role=role, login=visit.login)
         if getattr(given, command) and not isinstance(allowed, Permitted):
             because = f"{visit.login} may not give the command {command} there with the role {role}"
@@ -173,9 +178,9 @@ def _find_request(db: Connection, key: str, text: str, now: datetime) -> str:
 
 
 def _require_fit(call: SiteRequest, board: VisibleBoard, given: JobWish) -> None:
-    """Raise ApiError for a column, a repository, a parent or a skill that the board cannot have."""
+    """Raise ApiError for a column, repository, parent, skill or workflow that the board cannot have."""
     with event_store.reading(call.site.engine) as db:
-        row = boards.get(db, board.board_id)
+        row, policy = boards.get(db, board.board_id), policies.in_force(db, board.board_id)
         strange = next((name for name in given.parents if not _is_job(db, board, name)), "")
     names = [column.name for column in row.columns] if row else []
     if given.column and column_key(given.column) not in map(column_key, names):
@@ -184,6 +189,8 @@ def _require_fit(call: SiteRequest, board: VisibleBoard, given: JobWish) -> None
         raise _unfit(f"{plain(given.repository)} is not owned by {board.owner}, as the board is")
     if strange:
         raise _unfit(f"{plain(strange)} is not a job on this board that the account may read")
+    if given.workflow and given.workflow not in policy.board.workflows:
+        raise _unfit(unknown("workflow", given.workflow, tuple(policy.board.workflows)))
     wrong = next((skill for skill in given.skills if names_of(skill) != (skill,)), "")
     if wrong:
         raise _unfit(f"{plain(wrong)} is not a valid skill name")

@@ -7,6 +7,7 @@ from typing import Any
 from pydantic import Field
 
 from bot.render.run.observations import observation_lines
+from bot.render.run.stages import list_touched
 from bot.web.api import jobs
 from bot.web.api.clean_rows import clean_row
 from bot.web.api.jobs import JobRun, RunName, run_summary
@@ -22,6 +23,7 @@ from ledger.views.checks import CheckRow, TierRow
 from ledger.views.reports import ReportRow
 from ledger.views.reproductions import ReproductionRow
 from ledger.views.stages import StageRow
+from rules.card.workflow_choice import describe_workflow
 from rules.runs.mode import reason
 from runner.text.untrusted import without_invisible as clean
 
@@ -32,7 +34,7 @@ COLUMNS = {
     "questions": ("question_id", "asker", "text", "answered_by", "answer"),
     "stages": (
         *("entry", "stage", "target", "persona", "persona_source", "usd", "seconds"),
-        *("files_changed", "lines_changed", "left_at", "summary"),
+        *("files_changed", "lines_changed", "left_at", "touched", "summary"),
     ),
     "evidence": ("tier", "iteration", "command", "exit_code", "believed", "duration_s", "head"),
     "artifacts": list_artifacts.COLUMNS,
@@ -68,7 +70,7 @@ class JobRunDetail(JobRun):
     budget_usd: float = Field(description="Its whole budget; 0 for none")
     reserved_usd: float
     facts: dict[str, str] = Field(
-        description="Why it is in its mode, network, tool servers, refusals, failures"
+        description="Why it is in its mode and workflow, network, tool servers, refusals, failures"
     )
     todos: list[RunTodo]
     plan: PlanRow | None = Field(description="The newest of `plans`")
@@ -111,7 +113,8 @@ def run_detail(call: ApiRequest, rows: RunRows) -> JobRunDetail:
     row, gate, seen, budget = clean_row(rows.run), rows.gate, rows.observations, rows.budget
     of_gate = (it for it in rows.checks if gate and it.iteration == gate.iteration)
     plans = tuple(map(clean_row, rows.plans[-MAX_ROWS:]))
-    about = {"Mode": reason(row.mode_rule, row.mode_value), **observation_lines(seen)}
+    flow = describe_workflow(row.workflow, row.workflow_rule, row.workflow_value)
+    about = {"Mode": reason(row.mode_rule, row.mode_value), "Workflow": flow, **observation_lines(seen)}
     ticks = seen.ticks.ljust(len(seen.todos), "0") if seen else ""
     return JobRunDetail(
         **run_summary(row).model_dump(),
@@ -126,7 +129,9 @@ def run_detail(call: ApiRequest, rows: RunRows) -> JobRunDetail:
         plan=plans[-1] if plans else None,
         plans=plans,
         questions=tuple(map(clean_row, rows.questions[-MAX_ROWS:])),
-        stages=tuple(map(clean_row, rows.stages[-MAX_ROWS:])),
+        stages=tuple(
+            clean_row(replace(it, touched=list_touched(it, rows.steps))) for it in rows.stages[-MAX_ROWS:]
+        ),
         checks=[f"{clean(it.command)[: jobs.MAX_TEXT]}: exit code {it.exit_code}" for it in of_gate],
         evidence=tuple(
             clean_row(it if it.exit_code else replace(it, tail="")) for it in rows.checks[-MAX_ROWS:]

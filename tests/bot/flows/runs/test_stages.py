@@ -1,16 +1,21 @@
 """A column with stages, from its policy to what people see: personas, breadcrumbs, costs, decisions."""
 
 from hashlib import sha256
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
 from bot.cli import main
+from bot.repo_config import personas
+from bot.repo_config.personas import FOLDER
 from bot.runspec.stages import stages_of
 from forge.store.board import Item
+from forge.store.models import Repo
 from ledger.events.run import AgentSaid, QuestionAsked, RunEnded, SessionStarted
 from ledger.events.stage import StageEntered, StageLeft
 from ledger.states import Ending
+from rules.errors import PersonaError
 from rules.policy.model import parse
 from runner.run.run_spec import ToolSpec
 from tests.bot.flows.cardinal import Cardinal
@@ -143,10 +148,54 @@ def test_a_persona_loosens_nothing(cardinal: Cardinal) -> None:
     text = with_column(stages=OWN, tools="{edit: deny, run: ask}")
     column = parse(text, home="acme/board").column("In Progress")
     assert column is not None
-    _, verify = stages_of(cardinal.services.hub, "acme/shop", "main", column, tools)
+    _, verify = stages_of(personas.places(cardinal.services, "acme/shop", "main", ""), column, tools)
     assert (verify.tools.edit, verify.tools.run, verify.tools.ask) == ("deny", "ask", ("git push:*",))
     assert (verify.tools.network, verify.tools.hosts) == ("list", ("a.org",))
     assert verify.tools.mcp == ("docs__find",)
+
+
+def test_a_persona_is_the_repositorys_then_the_homes_then_the_operators_then_built_in(
+    cardinal: Cardinal, tmp_path: Path
+) -> None:
+    def commit(repo: Repo, *names: str) -> None:
+        files: dict[str, bytes | None] = {f"{FOLDER}/{name}.md": persona(name, repo.name) for name in names}
+        store, alice = cardinal.forge.store, cardinal.person("alice")
+        store.repos.write_files(repo, "main", files, "Personas", actor=alice)
+
+    def persona(name: str, where: str) -> bytes:
+        return f"---\nname: {name}\ndescription: Of {where}.\n---\nFrom {where}, word for word.\n".encode()
+
+    names = ("sceptic", "tester", "reviewer", "architect")
+    for name in names[:3]:
+        (tmp_path / f"{name}.md").write_bytes(persona(name, "the operator"))
+    (tmp_path / "coder.md").write_text("Not a persona: MARKER-0815.\n")
+    cardinal.configure(skills=tmp_path)
+    commit(cardinal.home_repo, *names[:2])
+    commit(cardinal.repo, names[0])
+    services = cardinal.services
+
+    def sources(*wanted: str) -> list[tuple[str, bool]]:
+        after = (*wanted[1:], "end")
+        stages = ", ".join(
+            f"{{name: {name}, persona: {name}, next: [{then}]}}"
+            for name, then in zip(wanted, after, strict=True)
+        )
+        column = parse(with_column(stages=f"[{stages}]"), home="acme/board").board.columns["In Progress"]
+        places = personas.places(services, "acme/shop", "main", "acme/board")
+        return [(stage.source, stage.private) for stage in stages_of(places, column, ToolSpec())]
+
+    assert sources(*names) == [
+        ("acme/shop", False),
+        ("acme/board", False),
+        ("operator", True),
+        ("built in", False),
+    ]
+    with pytest.raises(PersonaError) as caught:
+        sources("coder")
+    assert caught.value.problems == ("persona `coder` of the operator's folder cannot be used",)
+    with pytest.raises(PersonaError, match="unknown persona `nobody`") as unknown:
+        sources("nobody")
+    assert "coder" not in str(unknown.value)
 
 
 def test_no_call_is_made_for_a_column_without_stages(cardinal: Cardinal) -> None:

@@ -88,6 +88,7 @@ def test_a_mistake_is_said_at_its_field_and_nothing_is_proposed(pages: Pages) ->
         ),
         ("tools.network", "full", 'tools: {network: ["*"]}'),
         ("on_success.move", "Review", "on_success: {move: Review}"),
+        ("on_failure.move", "Tasks", "on_failure: {move: Tasks}"),
         ("usd_per_day", "12", "usd_per_day: 12.0"),
         ("plan_approval", "required", "plan_approval: required"),
         ("instructions", "Be brief.\nTest it.", 'instructions: "Be brief.\\nTest it."'),

@@ -33,7 +33,7 @@ from ledger.events.run import (
     UsageMetered,
     ValidationEnded,
 )
-from ledger.events.stage import StageEntered, StageLeft
+from ledger.events.stage import FileTouched, StageEntered, StageLeft
 from ledger.events.workspace import Checkpointed
 from ledger.ids import CardId, QuestionId, RunId
 from ledger.log import event_store
@@ -101,8 +101,13 @@ def test_a_run_shows_stages_to_come_and_what_each_used_and_changed(pages: Pages)
         pages,
         StageEntered(run_id, "build", 1, 1, "", *entered),
         UsageMetered(run_id, 0.5, 1000, 200, 3, 120.0),
-        StageLeft(run_id, "build", 1, "check", 0.5, 1000, 200, 3, 120.0, 2, 30),
+        StageLeft(
+            *(run_id, "build", 1, "check", 0.5, 1000, 200, 3, 120.0, 2, 30),
+            touched=(FileTouched("shop/a.py", 19, 10), FileTouched("shop/b.png", 1, 0)),
+        ),
         StageEntered(run_id, "check", 2, 1, "build", *entered),
+        ToolUsed(run_id, "edit", "tests/test_a.py", True),
+        ToolUsed(run_id, "edit", "tests/refused.py", False),
         BranchExported(run_id, "cardinal/x", "a" * 40, "b" * 40, 2, 30, 1),
         Checkpointed(run_id, "p", 1, "h", "a" * 40, "a" * 40, "", "", "d" * 64, (), "", (), 9),
     )
@@ -113,6 +118,11 @@ def test_a_run_shows_stages_to_come_and_what_each_used_and_changed(pages: Pages)
     assert used.startswith("build ✓$0.50 · 1.2k tokens · 2")
     assert "2 files, 30 lines changed check ●" in used
     assert f'<a href="/runs/{run_id}/changes">2 files, 30 lines</a>' in page
+    found = re.findall('<div class="touched">(.*?)</div>', page)
+    assert [re.sub("<[^>]+>", "", row).strip() for row in found] == [
+        "check tests/test_a.py",
+        "build shop/a.py +19 −10 shop/b.png +1 −0",
+    ]
     happens(pages, RunEnded(run_id, Ending.CANCELLED, "", "", "working"))
     assert "tidy" not in pieces(bob.get(f"/runs/{run_id}").text)
 
