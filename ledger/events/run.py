@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from ledger.event import Event, RuleEvent, Zoom
 from ledger.events.board import name_person
 from ledger.ids import CardId, QuestionId, RunId
-from ledger.states import Ending, RunState
+from ledger.states import Ending, Priority, RunState
 
 CHECK = "check"  # the kind of a run that only checks what is on GitHub: it is no attempt at the card
 RESTORED = "restored"  # the door and the reason of runs that a ledger from a back-up finds on GitHub
@@ -45,7 +45,9 @@ class RunQueued(RunEvent, zoom=Zoom.CONVERSATION, leads_to=RunState.QUEUED):
     a commit), policy (its `retry`) or restored (GitHub shows it, and the ledger had lost it); empty in older
     events. `other_agent` of the column's `agents` plays it,
     since the one before it failed; empty for no such retry. `waits_for_parts`: it begins when no sub-issue of
-    the card's issue is left to do.
+    the card's issue is left to do. `priority` is its place in the queue before that in the column: normal
+    where the policy goes by the column alone. `played_by` is the choice of the column's `agents` that plays
+    it; empty for the column's own agent, and in older events.
     """
 
     card_id: CardId
@@ -68,6 +70,8 @@ class RunQueued(RunEvent, zoom=Zoom.CONVERSATION, leads_to=RunState.QUEUED):
     rebases: bool = False
     waits_for_parts: bool = False
     other_agent: str = ""
+    priority: Priority = Priority.NORMAL
+    played_by: str = ""
 
     def describe(self) -> str:
         who = "a push" if (self.kind, self.by) == (CHECK, BY_PUSH) else self.by

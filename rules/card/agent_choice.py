@@ -13,14 +13,18 @@ MAX_LABEL = 50  # characters that GitHub takes
 
 
 def apply_choice(policy: Policy, column: ColumnPolicy, pinned: str, labels: tuple[str, ...]) -> ColumnPolicy:
-    """Return the column's rules as whoever was chosen plays them; only its `agents` can be chosen.
+    """Return the column's rules as whoever was chosen plays them."""
+    return column.played_by(choose_agent(column, pinned, labels), policy.board.specialists)
+
+
+def choose_agent(column: ColumnPolicy, pinned: str, labels: tuple[str, ...]) -> str:
+    """Return who was chosen of the column's `agents`; empty for its own agent.
 
     Of two labels the one counts whose agent stands first in `agents`.
     """
     wanted = {_agent_of_label(label) for label in labels if chooses(label)}
     labelled = (choice for choice in column.agents if choice.removeprefix(MARK).casefold() in wanted)
-    choice = pinned if pinned in column.agents else next(labelled, "")
-    return column.played_by(choice, policy.board.specialists)
+    return pinned if pinned in column.agents else next(labelled, "")
 
 
 def agent_names(board: BoardRules) -> tuple[str, ...]:

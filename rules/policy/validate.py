@@ -8,7 +8,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from ledger.model.column_names import column_key
-from rules.policy.board import BoardRules
+from rules.policy.board import CAPS, BoardRules, LabelSettings
 from rules.policy.column import ColumnPolicy
 from rules.policy.messages import locate, sentences, unknown
 from rules.policy.network import secret_problems
@@ -95,6 +95,7 @@ def board_problems(board: BoardRules, written: Written, installed: Installed) ->
         yield locate(
             written, where, "needs board.home, the repository whose issues are about other repositories"
         )
+    yield from _cap_problems(board, written, at)
     known = COMMANDS.names()
     for name, allowed in board.commands.items():
         where = (*at, "commands", name)
@@ -106,6 +107,26 @@ def board_problems(board: BoardRules, written: Written, installed: Installed) ->
     yield from schedule_problems(board.schedule, board.columns, owner, written, (*at, "schedule"))
     where = (*at, "repositories", "without_policy")
     yield from repository_problems(board.repositories.without_policy, written, installed, (), where)
+
+
+def _cap_problems(board: BoardRules, written: Written, at: Path) -> Iterator[str]:
+    """Yield a sentence for each limit of a run that is above what the board's limits let any run have."""
+    for name, column in board.columns.items():
+        if ARCHETYPES.load(column.archetype).STARTS_RUNS:
+            where = (*at, "columns", name)
+            yield from _above_caps(board, column, ("timeout_minutes", "max_turns"), written, where)
+    for name, settings in board.labels.items():
+        yield from _above_caps(board, settings, tuple(CAPS), written, (*at, "labels", name))
+
+
+def _above_caps(
+    board: BoardRules, settings: ColumnPolicy | LabelSettings, keys: Names, written: Written, at: Path
+) -> Iterator[str]:
+    for key in keys:
+        value, most = getattr(settings, key), getattr(board.limits, CAPS[key])
+        if value is not None and most is not None and value > most:
+            said = f"{value:g} is more than `limits: {CAPS[key]}`, {most:g}: lower it, or raise that"
+            yield locate(written, (*at, key), said)
 
 
 def _agent_problems(
@@ -178,10 +199,11 @@ def _column_problems(board: BoardRules, column: ColumnPolicy, written: Written, 
 
 def _label_problems(board: BoardRules, step: dict[str, Any], written: Written, where: Path) -> Iterator[str]:
     """Yield a sentence for each label that an answer may not set: that choice is a person's."""
-    labels, choosing = step.get("labels"), {*board.repositories.labels, *board.modes.labels}
+    labels = step.get("labels")
+    choosing = {*board.repositories.labels, *board.modes.labels, *board.labels}
     for index, label in enumerate(labels if isinstance(labels, list) else ()):
         if str(label).casefold() in {name.casefold() for name in choosing}:
-            why = "chooses a card's repository or mode, which a model's answer must not do: remove it"
+            why = "chooses for a card what a model's answer must not choose: remove it"
             yield locate(written, (*where, index), f"{code(str(label))} {why}")
 
 

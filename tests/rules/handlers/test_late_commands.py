@@ -115,6 +115,8 @@ HARMLESS = {
     "allow": "it is allowed, whoever said so",
     "agent": "the last word counts",
     "skills": "the last word counts",
+    "priority": "the last word counts",
+    "limit": "the last word counts",
     "move": "the card stands there, whoever moved it",
     "archive": "it is off the board, whoever took it",
     "unarchive": "it is on the board, whoever brought it back",
