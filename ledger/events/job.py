@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from ledger.event import Zoom
 from ledger.events.board import BoardEvent, CardEvent
 from ledger.ids import BoardId
+from ledger.states import Priority
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,6 +14,8 @@ class JobRequested(BoardEvent):
     The agent of a run may ask for one as well: `by` asked for the run then, and `via` is its name.
 
     `parents` are issues as owner/repository#number that come first. `budget_usd` is added to its first run's.
+    `agent` is a choice as in AgentPinned, `minutes`, `turns` and `priority` are those of the card; empty, 0
+    and None where the program leaves them to the policy.
     """
 
     key: str
@@ -25,6 +28,10 @@ class JobRequested(BoardEvent):
     user_id: int
     via: str
     budget_usd: float = 0.0
+    agent: str = ""
+    minutes: int = 0
+    turns: int = 0
+    priority: Priority | None = None
 
 
 @dataclass(frozen=True, slots=True)

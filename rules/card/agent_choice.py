@@ -27,6 +27,17 @@ def choose_agent(column: ColumnPolicy, pinned: str, labels: tuple[str, ...]) -> 
     return pinned if pinned in column.agents else next(labelled, "")
 
 
+def list_choices(policy: Policy) -> tuple[str, ...]:
+    """Return what any column has in its `agents`."""
+    return tuple(dict.fromkeys(name for column in policy.board.columns.values() for name in column.agents))
+
+
+def find_choice(policy: Policy, text: str) -> str:
+    """Return the choice that a text names, a specialist also without its mark; empty for none."""
+    known = list_choices(policy)
+    return next((name for name in (text, f"{MARK}{text}") if name in known), "")
+
+
 def agent_names(board: BoardRules) -> tuple[str, ...]:
     """Return the names of the agents that any column lists, as a label can have them."""
     listed = (choice.removeprefix(MARK) for column in board.columns.values() for choice in column.agents)

@@ -118,6 +118,19 @@ def describe_limits(limits: CardLimits) -> str:
     return ", ".join(_amount(name, value) for name, value in named if value)
 
 
+def describe_next_run(policy: Policy, card: CardRow) -> str:
+    """Return the limits that a run would have that is queued now, and who chose any of them; empty where no
+    run could be.
+    """
+    column = policy.column(card.column)
+    if column is None or not policy.archetype(card.column).STARTS_RUNS:
+        return ""
+    rules = apply_limits(policy, column, card, own_agent=False)
+    limits = describe_limits(CardLimits(rules.timeout_minutes, rules.max_turns, rules.budget_usd))
+    chosen = describe_limits(chosen_limits(card))
+    return f"{limits}; {plain(card.limits_by, 60)} chose {chosen}" if chosen else limits
+
+
 def _amount(name: str, value: float) -> str:
     if name == "usd":
         return usd(value)

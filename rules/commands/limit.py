@@ -1,4 +1,4 @@
-"""Choose the time, turns and dollars of this card's next runs; `none` goes back to the column's."""
+"""Choose limits of this card's next runs, as `time 2h turns 120 budget 5`; `none` takes them back."""
 
 import re
 from dataclasses import asdict, replace
@@ -15,7 +15,7 @@ from rules.policy.roles import Role
 from rules.snapshot import Snapshot
 from rules.text import code, usd
 
-USAGE = "/cardinal limit time 2h | turns <n> | budget <usd> | none"
+USAGE = "/cardinal limit <limits>|none"
 ROLE = Role.MAINTAIN
 TAKES = "optional"
 MAX_MINUTES, MAX_TURNS = 1440, 10_000  # as in a column
