@@ -14,6 +14,7 @@ from sqlalchemy import (
     Select,
     Table,
     bindparam,
+    case,
     func,
     select,
     text,
@@ -94,6 +95,8 @@ runs = Table(
     ),
 )
 fold = Fold()
+# Who plays it, as people name them: a specialist, an agent with its model, else the agent.
+PLAYER = case((runs.c.played_by != "", func.ltrim(runs.c.played_by, "@")), else_=runs.c.agent)
 SPAN = 10 * UNRANKED  # between the ranks of two priorities: more than any place in a column
 _STOP = ("stop_asked", "stop_by", "stop_why")
 _SERIAL = Statement(select(func.max(runs.c.serial)))

@@ -44,6 +44,12 @@ def agent_names(board: BoardRules) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for name in listed if len(PREFIX + name) <= MAX_LABEL))
 
 
+def label_of(choice: str) -> str:
+    """Return the label that chooses the agent; empty where GitHub takes none so long."""
+    label = f"{PREFIX}{choice.removeprefix(MARK)}"
+    return label if len(label) <= MAX_LABEL else ""
+
+
 def chooses(label: str) -> bool:
     return label.casefold().startswith(PREFIX)
 

@@ -77,9 +77,9 @@ class Job(JobSummary):
     body: str
     labels: list[str]
     assignees: list[str]
-    priority: Priority = Field(Priority.NORMAL, description="How urgent it is")
-    priority_why: str = Field("", description="What chose the priority")
-    limits: str = Field("", description="Limits of a run that would be queued now; empty where none could be")
+    priority: Priority = Field(description="How urgent it is")
+    priority_why: str = Field(description="What chose the priority")
+    limits: str = Field(description="Limits of a run that would be queued now; empty where none could be")
     pull: JobPull | None
     runs: list[JobRun] = Field(description="Newest first, up to 20")
     plan: PlanRow | None
@@ -167,6 +167,9 @@ def pending_job(call: ApiRequest, row: JobRow) -> Job:
         state=CardState.DRAFT,
         since=row.at,
         why=PENDING,
+        priority=row.priority or Priority.NORMAL,
+        priority_why=f"{row.by} chose it" if row.priority else "by default",
+        limits="",
         run="",
         usd=0.0,
         body="",
