@@ -40,12 +40,14 @@ def list_alive(db: Connection, scope: CardScope) -> tuple[AgentRun, ...]:
 
 
 def list_recent(
-    db: Connection, scope: CardScope, limit: int, *, player: str = "", repository: str = ""
+    db: Connection, scope: CardScope, limit: int, *, player: str = "", without: CardId | None = None
 ) -> tuple[AgentRun, ...]:
-    """Return the newest runs in sight that ended, of one player or one repository where that is named."""
+    """Return the newest runs in sight that ended; only of one player where that is named, and of other cards
+    than `without`.
+    """
     query = _seen(scope).where(runs.c.state == RunState.ENDED, runs.c.claimed_at.is_not(None))
     query = query.where(PLAYER.in_((player,))) if player else query
-    query = query.where(runs.c.repository == repository) if repository else query
+    query = query.where(runs.c.card_id != without) if without is not None else query
     return tuple(AgentRun(*row) for row in db.execute(query.order_by(runs.c.serial.desc()).limit(limit)))
 
 

@@ -19,6 +19,7 @@ FIELD_BYTES = 4_000
 COMMENT_BYTES = 2_000
 ATTEMPTS = 10
 RELATED = 6
+RECENT, RECENT_BYTES = 10, 600
 RULE_BRIEFS = 5
 NOTES = 40
 NOTES_BYTES = 8_000  # of all notes together; the newest come first
@@ -32,6 +33,7 @@ _REVIEWS = {
     "review_requested": "asked for a review by",
 }
 _RELATED = "## Reports of related issues"
+_RECENT = "## Your recent work on other issues here"
 _MAX_NAMED = 20  # places from which hidden text was taken, by name; the rest is counted
 
 
@@ -79,6 +81,16 @@ class RelatedReport:
 
 
 @dataclass(frozen=True, slots=True)
+class RecentWork:
+    """A run of the same agent or specialist on another issue: its name, its ending in words, its report."""
+
+    name: str
+    title: str
+    ending: str
+    report: str
+
+
+@dataclass(frozen=True, slots=True)
 class BriefingSource:
     """All material of a briefing. `brief` is the Ready-for-execution brief, or empty.
 
@@ -97,6 +109,7 @@ class BriefingSource:
     related: tuple[RelatedReport, ...] = ()
     rule_briefs: tuple[RuleBrief, ...] = ()
     notes: tuple[NoteRow, ...] = ()
+    recent: tuple[RecentWork, ...] = ()
     request: str = ""  # the request of `requested_by`, who has write access, for this very run
     requested_by: str = ""
 
@@ -166,7 +179,7 @@ def make_briefing(source: BriefingSource, nonce: str = "") -> Briefing:
 
 def own_part(text: str) -> str:
     """Return a briefing's text up to the first line that can begin its part about other cards."""
-    return text.partition(f"\n{_RELATED}\n")[0]
+    return text.partition(f"\n{_RELATED}\n")[0].partition(f"\n{_RECENT}\n")[0]
 
 
 def digest_of(text: str) -> str:
@@ -238,6 +251,15 @@ def _material(source: BriefingSource, texts: _Texts, tag: str) -> Iterable[str]:
             quote(f"{report.name}, {report.relation}", report.report, f"report of {report.name}")
             for report in reports
         )
+    if recent := texts.newest(source.recent, RECENT, "runs of yours on other issues"):
+        lines = "\n".join(_recent_line(work, texts) for work in recent)
+        yield f"{_RECENT}\n{delimit_untrusted(lines, tag)}"
+
+
+def _recent_line(work: RecentWork, texts: _Texts) -> str:
+    name = flat(work.name)
+    said = texts.clean(f"{work.title}: {work.report}", RECENT_BYTES, f"your work on {name}", tags=False)
+    return f"- {name} ({work.ending}) {' '.join(said.split())}"
 
 
 def _notes(source: BriefingSource, texts: _Texts) -> list[str]:

@@ -47,7 +47,15 @@ NOTHING = "Nothing differs from the policy in force: change a setting first."
 # What each kind of column is set by, in this order; all that a column of that kind may have can be typed.
 _WORK = ("agent", "model", "instructions", "budget_usd", "timeout_minutes", "concurrency")
 FIELDS: Mapping[str, tuple[str, ...]] = {
-    "execution": (*_WORK, "usd_per_day", "plan_approval", "tools.network", "reviewers", "on_success.move"),
+    "execution": (
+        *_WORK,
+        "usd_per_day",
+        "plan_approval",
+        "tools.network",
+        "reviewers",
+        "recent_work",
+        "on_success.move",
+    ),
     "planning": ("agent", "model", "instructions"),
 }
 WHOLE = (
@@ -65,6 +73,7 @@ LABELS = {
     "usd_per_day": "Dollars per day",
     "plan_approval": "Approval of the plan",
     "tools.network": "Network",
+    "recent_work": "Recent work that it is told of",
     "on_success.move": "After success, move to",
     "board.limits.runs": "Runs at once",
     "board.limits.runs_per_repository": "Runs at once in one repository",
