@@ -1,5 +1,6 @@
 """A card's priority and the limits of its runs: by command, by the board's field, by a label."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,8 +15,15 @@ from rules.snapshot import Snapshot
 from rules.text import code, plain, usd
 
 FIELD = "Priority"  # of the project, made by people
-# Other words for priorities, as GitHub's templates and many teams have them.
-_ALSO = {"medium": "normal", "p0": "urgent", "p1": "high", "p2": "normal", "p3": "low"}
+# What people call them, also as GitHub's templates and many teams do.
+_NAMED: Mapping[str, Priority] = {
+    **{str(priority): priority for priority in Priority},
+    "medium": Priority.NORMAL,
+    "p0": Priority.URGENT,
+    "p1": Priority.HIGH,
+    "p2": Priority.NORMAL,
+    "p3": Priority.LOW,
+}
 _KEYS = {"minutes": "timeout_minutes", "turns": "max_turns", "usd": "budget_usd"}
 
 
@@ -52,9 +60,7 @@ def choose_priority(policy: Policy, card: CardRow) -> ChosenPriority:
 
 def priority_named(text: str) -> Priority | None:
     """Return the priority that a word names, whatever signs stand around it; None for any other word."""
-    word = "".join(letter for letter in text.casefold() if letter.isalnum())
-    word = _ALSO.get(word, word)
-    return Priority(word) if word in set(Priority) else None
+    return _NAMED.get("".join(letter for letter in text.casefold() if letter.isalnum()))
 
 
 def label_settings(policy: Policy, card: CardRow) -> list[tuple[str, LabelSettings]]:

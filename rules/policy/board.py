@@ -66,10 +66,10 @@ class BoardLimits(PolicyModel):
         "halts. The key with the same name under `repository:` counts the rounds of one run.",
     )
     minutes_per_run: int = whole_number(
-        1440, 1, 1440, "The most minutes of work for one run, whatever a column, a label or a command says."
+        1440, 1, 1440, "The most minutes of work that a column, a label or a command may give to one run."
     )
     turns_per_run: int = whole_number(
-        10_000, 1, 10_000, "The most turns of the agent in one run, whatever a column, label or command says."
+        10_000, 1, 10_000, "The most turns that a column, a label or a command may give to one run."
     )
     points_per_hour: int = whole_number(
         2500, 100, 15_000, "GitHub's rate-limit points that Cardinal may use."

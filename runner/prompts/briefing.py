@@ -252,8 +252,8 @@ def _material(source: BriefingSource, texts: _Texts, tag: str) -> Iterable[str]:
             for report in reports
         )
     if recent := texts.newest(source.recent, RECENT, "runs of yours on other issues"):
-        lines = "\n".join(_recent_line(work, texts) for work in recent)
-        yield f"{_RECENT}\n{delimit_untrusted(lines, tag)}"
+        works = "\n".join(_recent_line(work, texts) for work in recent)
+        yield f"{_RECENT}\n{delimit_untrusted(works, tag)}"
 
 
 def _recent_line(work: RecentWork, texts: _Texts) -> str:
