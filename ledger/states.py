@@ -47,6 +47,21 @@ class Reason(StrEnum):
     RUN_FAILED = "run_failed"
 
 
+class Priority(StrEnum):
+    """How urgent a card is, the most urgent first."""
+
+    URGENT = "urgent"
+    HIGH = "high"
+    NORMAL = "normal"
+    LOW = "low"
+
+    @property
+    def precedence(self) -> int:
+        """A number by which queues sort: 0 for normal, less for what goes first."""
+        members = list(Priority)
+        return members.index(self) - members.index(Priority.NORMAL)
+
+
 class PullCard(StrEnum):
     """Which pull request a card is itself, in place of an issue. OWN: Cardinal opened it for another card."""
 

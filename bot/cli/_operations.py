@@ -28,7 +28,7 @@ from ledger.states import Ending
 from rules.text import alternatives
 
 NOT_DONE = frozenset({403, 404, 409, 410, 415})  # of the API: it is refused, or not there
-FILTERS = ("board", "column", "state", "repository", "person", "label", "search")
+FILTERS = ("board", "column", "state", "repository", "person", "label", "agent", "search")
 MOST, MAX_MOST = 100, 1000  # jobs at once
 WAITS, WAIT_S = 6, 15.0  # for one job, where the API is busy or takes no more commands this minute
 Call = Callable[[str, Mapping[str, Any], str], dict[str, Any]]

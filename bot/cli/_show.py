@@ -27,6 +27,7 @@ FILTERS = {
     "state": "Only cards in this state, such as failed.",
     "repository": "Only cards for this owner/name: the issue's, or the one its newest run works in.",
     "person": "Only cards this person moved, requested work on, or is assigned to.",
+    "agent": "Only cards whose newest run is by this agent or specialist.",
     "label": "Only cards with this label.",
     "search": "Only cards with all these words in the title, or this issue number.",
 }

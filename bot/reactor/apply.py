@@ -13,6 +13,7 @@ from ledger.events import run as on_run
 from ledger.events.agent import CardToolAllowed
 from ledger.events.budget import BudgetRaised
 from ledger.events.instruction import AgentPinned, SkillsPinned, WorkflowPinned
+from ledger.events.preference import LimitsChosen, PriorityChosen, RunReordered
 from ledger.events.subscription import CardSubscribed, CardUnsubscribed
 from ledger.log import event_store
 from ledger.states import (
@@ -76,8 +77,11 @@ def _is_news(db: Connection, event: RuleEvent) -> bool:
             return _is_awaited(db, event)
         case CardToolAllowed():
             return event.pattern not in grants.of_card(db, event.card_id, exact=False)
-        case SkillsPinned() | AgentPinned() | WorkflowPinned():
-            return _is_new_choice(db, event)
+        case SkillsPinned() | AgentPinned() | WorkflowPinned() | PriorityChosen() | LimitsChosen():
+            return _is_other_choice(db, event)
+        case RunReordered():
+            run = runs.get(db, event.run_id)
+            return run is not None and run.alive and run.priority is not event.priority
         case CardSubscribed():
             subscription = subscriptions.get(db, event.card_id, event.login)
             return subscription is None or subscription.run_id != event.run_id
@@ -87,7 +91,10 @@ def _is_news(db: Connection, event: RuleEvent) -> bool:
             return True
 
 
-def _is_new_choice(db: Connection, event: SkillsPinned | AgentPinned | WorkflowPinned) -> bool:
+def _is_other_choice(
+    db: Connection, event: SkillsPinned | AgentPinned | WorkflowPinned | PriorityChosen | LimitsChosen
+) -> bool:
+    """Tell whether something else was chosen for the card before."""
     match event:
         case SkillsPinned():
             return event.names != instructions.list_pinned_skills(db, event.card_id)
@@ -95,6 +102,12 @@ def _is_new_choice(db: Connection, event: SkillsPinned | AgentPinned | WorkflowP
             return event.choice != instructions.find_pinned_agent(db, event.card_id)
         case WorkflowPinned():
             return event.name != instructions.find_pinned_workflow(db, event.card_id)[0]
+    card = cards.get(db, event.card_id)
+    if card is None:
+        return False
+    if isinstance(event, PriorityChosen):
+        return card.priority != event.priority
+    return (event.minutes, event.turns, event.usd) != (card.limit_minutes, card.limit_turns, card.limit_usd)
 
 
 def _is_awaited(db: Connection, event: on_run.RunEvent) -> bool:

@@ -41,6 +41,7 @@ from ledger.rows.cards import CardRow
 from ledger.states import CardState, Reason
 from ledger.views import boards, cards, links, placements, questions, runs
 from rules.answers import rule_about
+from rules.card.preferences import reorder_run
 from rules.card.state import derive_state
 from rules.decide import decide
 from rules.handlers import access, failed_run, issue_links, merge_queue
@@ -59,6 +60,7 @@ READER = "react"
 BATCH = 200
 MAX_AT_ONCE = 1000  # of a backlog in one transaction, so that other writers get their turn
 MAX_CARDS = 500  # that are updated for one issue or column; all of them may start
+MAX_REORDERED = 2000  # queued runs that get other places by a new policy
 MAX_BEYOND = 5000  # events that decisions themselves append in one go: rules that never settle are a bug
 
 
@@ -143,6 +145,7 @@ def _spread(db: Connection, policy: Policy, card: CardRow | None, event: Event, 
         _spread_access(db, event, now)
     if isinstance(event, PolicyLoaded | BoardSeen):
         _spread_columns(db, policy, event.board_id, now)
+        _reorder_runs(db, event.board_id, now)
     if card is not None and isinstance(event, PullChanged):
         _spread_merge(db, card, event, now)
     if card is not None and isinstance(event, QuestionAnswered) and event.code == Code.RETRY_PART:
@@ -219,6 +222,14 @@ def _spread_columns(db: Connection, policy: Policy, board_id: BoardId, now: date
         return Decision() if snapshot.only_shown else derive_state(policy, snapshot)
 
     _apply_to(db, card_queries.out_of_place(db, board_id, legal, MAX_CARDS), rule, now)
+
+
+def _reorder_runs(db: Connection, board_id: BoardId, now: datetime) -> None:
+    """Give the live runs of the board their places by the priorities of the new policy."""
+    queued = [row.card_id for row in runs.list_queued(db, board_id, limit=MAX_REORDERED)]
+    parked = [run.card_id for run in runs.list_parked(db) if run.board_id == board_id]
+    held = [run.card_id for run in runs.list_held(db, board_id)]
+    _apply_to(db, (*queued, *held, *parked), reorder_run, now)
 
 
 def _frees(event: Event) -> bool:

@@ -14,7 +14,8 @@ from ledger.rows.cards import CardRow
 from ledger.rows.runs import RunRow
 from ledger.states import RunState
 from ledger.views import cards, instructions, placements, runs
-from rules.card.agent_choice import apply_choice
+from rules.card.agent_choice import apply_choice, choose_agent
+from rules.card.preferences import apply_limits, queue_priority
 from rules.card.target_repository import is_shared
 from rules.card.workflow_choice import apply_workflow, choose_workflow
 from rules.intents.internal import QueueRun
@@ -51,8 +52,13 @@ def queue_run(db: Connection, policy: Policy, intent: QueueRun) -> tuple[Event, 
         return ()
     pinned, labels = instructions.find_pinned_agent(db, card.card_id), card.choosing_labels
     flow = choose_workflow(policy.board, column, *instructions.find_pinned_workflow(db, card.card_id), labels)
-    column = apply_workflow(policy.board, column, flow)
-    column = apply_choice(policy, column, intent.other_agent or pinned, labels)
+    own, by = apply_workflow(policy.board, column, flow), intent.other_agent or pinned
+    usual = apply_choice(policy, own, pinned, labels)
+    column = apply_choice(policy, own, by, labels)
+    if intent.other_agent and column == usual:
+        return ()  # it is who has just failed
+    played_by = choose_agent(own, by, labels)
+    limited = apply_limits(policy, column, card, own_agent=not played_by)
     return (
         RunQueued(
             **asdict(intent),
@@ -63,10 +69,12 @@ def queue_run(db: Connection, policy: Policy, intent: QueueRun) -> tuple[Event, 
             branch=_branch(db, card, repository),
             agent=column.agent,
             session_id=_session(newest, column.agent, intent.mode),
-            settings=column.to_json(),
+            settings=limited.to_json(),
             workflow=flow.name,
             workflow_rule=flow.rule,
             workflow_value=flow.value,
+            priority=queue_priority(policy, card),
+            played_by=played_by,
         ),
     )
 

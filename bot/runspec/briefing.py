@@ -15,6 +15,9 @@ from ledger.events.run import CHECK, OWN
 from ledger.ids import CardId, RunId
 from ledger.log import event_store
 from ledger.metadata import Metadata, lines_of
+from ledger.model.spend_limits import value_of
+from ledger.queries import agents
+from ledger.queries.card_filter import CardScope
 from ledger.queries.run_rows import RunRows
 from ledger.rows.cards import CardRow
 from ledger.rows.links import is_open
@@ -34,6 +37,7 @@ from ledger.views import (
     threads,
 )
 from rules.card.dependencies import may_name
+from rules.policy.stages import MARK
 from rules.runs.mode import INVESTIGATE
 from runner.prompts import briefing
 from runner.prompts.briefing import (
@@ -41,6 +45,7 @@ from runner.prompts.briefing import (
     ConversationMessage,
     EarlierRun,
     HandOver,
+    RecentWork,
     RelatedReport,
     RuleBrief,
 )
@@ -94,6 +99,7 @@ def source(db: Connection, card: CardRow, run_id: RunId, *, author_trusted: bool
         related=_list_related(db, card, run),
         notes=notes.newest(db, (past.run_id for past in before), briefing.NOTES + 1),
         rule_briefs=_rule_briefs(db, card),
+        recent=_list_recent_work(db, card, run),
         **({"request": run.asked, "requested_by": run.by} if run is not None and run.asked else {}),
     )
 
@@ -144,6 +150,31 @@ def _list_related(db: Connection, card: CardRow, run: RunRow | None) -> tuple[Re
         if may_name(policy, open_to_readers=is_open(repository, public, places))
     ]
     return tuple(RelatedReport(*report) for report in related if any(it.report for it in report[2]))
+
+
+def _list_recent_work(db: Connection, card: CardRow, run: RunRow | None) -> tuple[RecentWork, ...]:
+    """Return the newest work of who plays the run, where the column asks for it, the oldest first.
+
+    The agent writes for all readers of the card and of the pull request: it is told of nothing that any of
+    them may not read, so only of issues and work in the one repository in which all of that is written.
+    """
+    most = value_of(run.settings, "recent_work") if run is not None else None
+    if run is None or card.repository is None or not isinstance(most, int) or most < 1:
+        return ()
+    if card.repository.casefold() != run.repository.casefold():
+        return ()
+    scope = CardScope(card.board_id, frozenset({card.repository, run.repository}), drafts=False)
+    who = run.played_by.removeprefix(MARK) or run.agent
+    known = agents.list_recent(db, scope, min(most, briefing.RECENT), player=who, without=card.card_id)
+    return tuple(
+        RecentWork(f"{it.repository}#{it.number}", it.title, it.ending or "", _done(db, it.run_id))
+        for it in reversed(known)
+    )
+
+
+def _done(db: Connection, run_id: RunId) -> str:
+    report = reports.of_runs(db, [run_id]).get(run_id)
+    return report.done if report is not None else ""
 
 
 def _list_reports(db: Connection, repository: str, number: int) -> tuple[HandOver, ...]:

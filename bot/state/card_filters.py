@@ -13,7 +13,7 @@ from ledger.queries.card_filter import CardChoices, CardFilter, CardScope
 from ledger.states import CardState
 from rules.text import alternatives, near, plain, state_word
 
-FIELDS = ("state", "repository", "person", "label", "search")
+FIELDS = ("state", "repository", "person", "label", "agent", "search")
 MAX_CHARS, MAX_WORDS = 200, 8
 MAX_COMPARED = 500  # names among which a misspelt one is looked for
 
@@ -52,6 +52,7 @@ def read(
         spellings("person", texts["person"], choices.people),
         spellings("label", texts["label"], choices.labels),
         words,
+        agents=spellings("agent", texts["agent"], choices.agents),
     )
 
 

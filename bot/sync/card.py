@@ -24,6 +24,7 @@ from bot.system.current_work import working_on
 from ledger.errors import CardinalError
 from ledger.event import Event
 from ledger.events import board as on_board
+from ledger.events.preference import PrioritySeen
 from ledger.events.pull import PullChanged
 from ledger.events.related import Blocker, LinksSeen
 from ledger.ids import BoardId, CardId
@@ -36,10 +37,12 @@ from ledger.views import boards as known_boards
 from ledger.views import cards, links, runs
 from rules.card.move_rights import may_move
 from rules.snapshot import NOBODY, Mover
+from rules.text import plain
 
 LEASE_PREFIX = "look:"
 LEASE_TTL_S = 30
 HIDDEN, HIDDEN_S = "Redacted", 180  # GitHub's kind for a card whose issue Cardinal may not see
+MAX_OPTION = 100  # characters of a field's option
 MAX_READS = 5  # a card with endless refresh requests is left to the next wake-up
 Held = Mapping[CardId, leases.Lease]
 
@@ -325,7 +328,7 @@ def _events(
     card_id, mover, facts = (
         reading.card_id,
         moved.by,
-        (*_compare_assignees(card, reading), *_links(db, reading)),
+        (*_compare_assignees(card, reading), *_compare_priority(card, reading), *_links(db, reading)),
     )
     if card is None:
         if reading.archived:
@@ -348,6 +351,13 @@ def _compare_assignees(card: CardRow | None, reading: CardReading) -> tuple[on_b
     """Return the issue's assignees where they differ from the known ones."""
     same = reading.archived or reading.assignees == (card.assignees if card is not None else ())
     return () if same else (on_board.CardAssigned(reading.card_id, reading.assignees),)
+
+
+def _compare_priority(card: CardRow | None, reading: CardReading) -> tuple[PrioritySeen, ...]:
+    """Return the value of the board's field `Priority` where it differs from the known one."""
+    value = plain(reading.priority_field, MAX_OPTION)
+    same = reading.archived or value == (card.priority_field if card is not None else "")
+    return () if same else (PrioritySeen(reading.card_id, value),)
 
 
 def _links(db: Connection, reading: CardReading) -> tuple[LinksSeen, ...]:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from ledger.event import Zoom
 from ledger.events.board import BoardEvent, CardEvent
 from ledger.ids import BoardId
+from ledger.states import Priority
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,7 +14,8 @@ class JobRequested(BoardEvent):
     The agent of a run may ask for one as well: `by` asked for the run then, and `via` is its name.
 
     `parents` are issues as owner/repository#number that come first. `budget_usd` is added to its first run's.
-    `workflow` is that of its runs, empty for none named.
+    `agent` is a choice as in AgentPinned, `minutes`, `turns` and `priority` are those of the card, `workflow`
+    is that of its runs; empty, 0 and None where the program leaves them to the policy.
     """
 
     key: str
@@ -27,6 +29,10 @@ class JobRequested(BoardEvent):
     via: str
     budget_usd: float = 0.0
     workflow: str = ""
+    agent: str = ""
+    minutes: int = 0
+    turns: int = 0
+    priority: Priority | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from ledger.event import Event, RuleEvent, Zoom
 from ledger.events.board import name_person
 from ledger.ids import CardId, QuestionId, RunId
 from ledger.metadata import Metadata
-from ledger.states import Ending, RunState
+from ledger.states import Ending, Priority, RunState
 
 CHECK = "check"  # the kind of a run that only checks what is on GitHub: it is no attempt at the card
 OWN = "own"  # the agent of a run that a worker of somebody's own claims: Cardinal starts none for it
@@ -49,6 +49,9 @@ class RunQueued(RunEvent, zoom=Zoom.CONVERSATION, leads_to=RunState.QUEUED):
     since the one before it failed; empty for no such retry. `waits_for_parts`: it begins when no sub-issue of
     the card's issue is left to do. `workflow` names the policy's workflow that it has, empty for none;
     `workflow_rule` chose it: column, label (`workflow_value` says which) or command (who gave it).
+    `priority` is its place in the queue before that in the column: normal where the policy goes by the column
+    alone. `played_by` is the choice of the column's `agents` that plays it; empty for the column's own agent,
+    and in older events.
     """
 
     card_id: CardId
@@ -74,6 +77,8 @@ class RunQueued(RunEvent, zoom=Zoom.CONVERSATION, leads_to=RunState.QUEUED):
     workflow: str = ""
     workflow_rule: str = ""
     workflow_value: str = ""
+    priority: Priority = Priority.NORMAL
+    played_by: str = ""
 
     def describe(self) -> str:
         who = "a push" if (self.kind, self.by) == (CHECK, BY_PUSH) else self.by

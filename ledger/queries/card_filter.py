@@ -21,7 +21,7 @@ from sqlalchemy import (
 from ledger.ids import BoardId
 from ledger.states import ATTENTION, CardState
 from ledger.views.cards import cards
-from ledger.views.runs import runs
+from ledger.views.runs import PLAYER, runs
 from ledger.views.subscriptions import subscriptions
 
 FROM = cards.outerjoin(runs, runs.c.run_id == cards.c.run_id)
@@ -49,8 +49,9 @@ class CardFilter:
     """Cards that are asked for: all that is given must hold, and of several spellings one.
 
     `repositories`: of the issue, or of the newest run's work. `people` moved the card to its column or asked
-    for that run, or its issue is theirs. Each of `words` stands in the title, is the issue's number, or ends
-    owner/name#number. `subscriber` follows the card. The state archived asks for cards that left the board.
+    for that run, or its issue is theirs; one of `agents` plays that run. Each of `words` stands in the title,
+    is the issue's number, or ends owner/name#number. `subscriber` follows the card. The state archived asks
+    for cards that left the board.
     """
 
     state: CardState | None = None
@@ -59,6 +60,7 @@ class CardFilter:
     labels: tuple[str, ...] = ()
     words: tuple[str, ...] = ()
     subscriber: str = ""
+    agents: tuple[str, ...] = ()
 
     @property
     def archived(self) -> bool:
@@ -76,6 +78,7 @@ class CardChoices:
     repositories: tuple[str, ...]
     people: tuple[str, ...]
     labels: tuple[str, ...]
+    agents: tuple[str, ...]
 
 
 def choices(db: Connection, scopes: Sequence[CardScope], *, archived: bool = False) -> CardChoices:
@@ -91,6 +94,7 @@ def choices(db: Connection, scopes: Sequence[CardScope], *, archived: bool = Fal
         repositories=sort_names(values(cards.c.repository, runs.c.repository)),
         people=sort_names(values(cards.c.mover, runs.c.by) | assignees),
         labels=sort_names(labels),
+        agents=sort_names(values(runs.c.agent, PLAYER)),
     )
 
 
@@ -131,6 +135,8 @@ def _conditions(card_filter: CardFilter) -> Iterator[ColumnElement[bool]]:
         yield or_(cards.c.mover.in_(card_filter.people), runs.c.by.in_(card_filter.people), *assigned)
     if card_filter.labels:
         yield or_(*(_has(_LABELS, label) for label in card_filter.labels))
+    if card_filter.agents:
+        yield or_(runs.c.agent.in_(card_filter.agents), PLAYER.in_(card_filter.agents))
     if card_filter.subscriber:
         condition = subscriptions.c.name == card_filter.subscriber.casefold()
         yield exists().where(subscriptions.c.card_id == cards.c.card_id, condition)
@@ -138,6 +144,11 @@ def _conditions(card_filter: CardFilter) -> Iterator[ColumnElement[bool]]:
         end = word if "#" in word else f"#{word}"
         titled = (cards.c.title.icontains(spelt, autoescape=True) for spelt in _cases(word))
         yield or_(_NAME.iendswith(end, autoescape=True), *titled)
+
+
+def has_label(label: str) -> ColumnElement[bool]:
+    """Return the condition that a card has the label and may be chosen for by it."""
+    return and_(_has(_LABELS, label), ~_has(type_coerce(cards.c.barred, Text), label))
 
 
 def _cases(word: str) -> set[str]:

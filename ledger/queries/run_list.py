@@ -14,7 +14,7 @@ from ledger.queries.card_filter import CardScope, sort_names
 from ledger.rows.runs import RunRow
 from ledger.states import RUN_HELD, Ending, RunState, RunStatus
 from ledger.views.cards import cards
-from ledger.views.runs import runs
+from ledger.views.runs import PLAYER, runs
 
 _FROM = runs.join(cards, cards.c.card_id == runs.c.card_id)
 _ASKS = (runs.c.state == RunState.PARKED) & (runs.c.question_id != "")
@@ -69,7 +69,7 @@ class ListedRun:
 
 
 class RunProgress(NamedTuple):
-    """Of one run: its agent, steps done and in all, and its budget in dollars; 0 where it has none."""
+    """Of one run: who plays it, steps done and in all, and its budget in dollars; 0 where it has none."""
 
     agent: str
     done: int
@@ -106,17 +106,17 @@ def count_runs(db: Connection, scopes: Sequence[CardScope], run_filter: RunFilte
 
 def run_choices(db: Connection, scopes: Sequence[CardScope]) -> RunChoices:
     """Return the repositories, people, agents and reasons of all runs in sight."""
-    named = (runs.c.repository, cards.c.repository, runs.c.by, runs.c.agent, runs.c.reason)
+    named = (runs.c.repository, cards.c.repository, runs.c.by, runs.c.agent, PLAYER, runs.c.reason)
     found = list(db.execute(_narrow(select(*named), scopes, ALL).distinct()))
-    works, issues, people, agents, reasons = (
+    works, issues, people, agents, players, reasons = (
         {it for it in column if it} for column in (zip(*found, strict=True) if found else [()] * len(named))
     )
-    return RunChoices(*map(sort_names, (works | issues, people, agents, reasons)))
+    return RunChoices(*map(sort_names, (works | issues, people, agents | players, reasons)))
 
 
 def progress_of(db: Connection, run_ids: Collection[RunId]) -> Mapping[RunId, RunProgress]:
     """Return the progress of each of the runs."""
-    columns = runs.c.run_id, runs.c.agent, runs.c.plan_done, runs.c.plan_steps, runs.c.settings
+    columns = runs.c.run_id, PLAYER, runs.c.plan_done, runs.c.plan_steps, runs.c.settings
     found = db.execute(select(*columns).where(runs.c.run_id.in_(tuple(run_ids))))
     return {
         run_id: RunProgress(
@@ -156,11 +156,12 @@ def _conditions(run_filter: RunFilter) -> Iterator[ColumnElement[bool]]:
         )
     for column, names in (
         (runs.c.by, run_filter.people),
-        (runs.c.agent, run_filter.agents),
         (runs.c.reason, run_filter.reasons),
     ):
         if names:
             yield column.in_(names)
+    if run_filter.agents:
+        yield or_(runs.c.agent.in_(run_filter.agents), PLAYER.in_(run_filter.agents))
     if run_filter.since is not None:
         yield runs.c.queued_at >= run_filter.since
     if run_filter.card_id is not None:

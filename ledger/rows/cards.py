@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from ledger.ids import BoardId, CardId, RunId
-from ledger.states import CardState, PullCard, Reason
+from ledger.states import CardState, Priority, PullCard, Reason
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +18,9 @@ class CardRow:
     chosen, for whoever set them may not.
     `assistant_waits`: the planning assistant replied without a brief, and nobody wrote since.
     `early_start` is where the unfinished work on the branch began; empty where a run finished it.
+    `priority` was chosen by `priority_by`; `priority_field` is the text in the board's field `Priority`.
+    `limit_minutes`, `limit_turns` and `limit_usd` were chosen by `limits_by` for its runs; 0 for the
+    column's own.
     `expanded`: GitHub shows a model's description over `body`. `pull_card`: it is one itself.
     """
 
@@ -66,6 +69,13 @@ class CardRow:
     expanded: bool = False
     assignees: tuple[str, ...] = ()
     pull_card: PullCard = PullCard.NONE
+    priority: Priority | None = None
+    priority_by: str = ""
+    priority_field: str = ""
+    limit_minutes: int = 0
+    limit_turns: int = 0
+    limit_usd: float = 0.0
+    limits_by: str = ""
 
     @property
     def choosing_labels(self) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ from datetime import datetime
 
 from ledger.events.run import RESTORED
 from ledger.ids import NO_QUESTION, BoardId, CardId, QuestionId, RunId
-from ledger.states import Ending, RunState, RunStatus
+from ledger.states import Ending, Priority, RunState, RunStatus
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,7 +14,8 @@ class RunRow:
 
     `files_changed` are of the newest checkpoint until the change is measured, with its lines. `commits` are
     those that were brought out to be published; `kept` as `commits` in RunEnded. `pushing`: it was about to
-    push, and nothing says since whether it did. `cause` as in RunEnded.
+    push, and nothing says since whether it did. `cause` as in RunEnded. `rank` orders the queue: the card's
+    place in its column, behind all that have a higher `priority`.
     """
 
     run_id: RunId
@@ -88,6 +89,8 @@ class RunRow:
     workflow: str = ""
     workflow_rule: str = ""
     workflow_value: str = ""
+    priority: Priority = Priority.NORMAL
+    played_by: str = ""
 
     @property
     def alive(self) -> bool:

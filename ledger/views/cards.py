@@ -55,6 +55,7 @@ from ledger.events.board import (
 )
 from ledger.events.branch import BranchRebased
 from ledger.events.conversation import AssistantReplied, CommentReleased, PersonSaid
+from ledger.events.preference import LimitsChosen, PriorityChosen, PrioritySeen
 from ledger.events.pull import PullChanged, PullOpened
 from ledger.events.run import CHECK, BranchPushed, RunQueued
 from ledger.fold import Fold
@@ -233,6 +234,19 @@ fold.on(CardRestored)(setter(cards, lambda e: {**_mover(e), "archived": False}, 
 @fold.on(CardStateChanged)
 def _fold_card_state_changed(db: Connection, recorded: Recorded, event: CardStateChanged) -> None:
     _set(db, event, state=event.after, because=event.because, reason=event.reason, state_at=recorded.at)
+
+
+fold.on(PriorityChosen)(
+    setter(cards, lambda e: {"priority": e.priority, "priority_by": e.by if e.priority else ""}, "card_id")
+)
+fold.on(PrioritySeen)(setter(cards, lambda e: {"priority_field": e.value}, "card_id"))
+
+
+@fold.on(LimitsChosen)
+def _fold_limits_chosen(db: Connection, _recorded: Recorded, event: LimitsChosen) -> None:
+    chosen = event.minutes or event.turns or event.usd
+    limits = {"limit_minutes": event.minutes, "limit_turns": event.turns, "limit_usd": event.usd}
+    _set(db, event, **limits, limits_by=event.by if chosen else "")
 
 
 fold.on(CardExplained)(setter(cards, lambda e: {"because": e.because, "reason": e.reason}, "card_id"))

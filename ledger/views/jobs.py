@@ -4,7 +4,7 @@ from datetime import datetime
 
 from sqlalchemy import Connection, Index, Table, func, select
 
-from ledger.db.rows import change, columns, find, keep, list_rows, setter
+from ledger.db.rows import change, columns, fields_for, find, keep, list_rows, setter
 from ledger.db.tables import VIEWS
 from ledger.event import Recorded
 from ledger.events.access import RepositoryMoved
@@ -47,8 +47,7 @@ def list_requested_since(db: Connection, user_id: int, since: datetime) -> tuple
 
 @fold.on(JobRequested)
 def _fold_job_requested(db: Connection, recorded: Recorded, event: JobRequested) -> None:
-    named = ("board_id", "repository", "column", "skills", "by", "user_id", "budget_usd", "workflow")
-    keep(db, jobs, {"key": event.key}, {"at": recorded.at, **{name: getattr(event, name) for name in named}})
+    keep(db, jobs, {"key": event.key}, {"at": recorded.at, **fields_for(jobs, event)})
 
 
 @fold.on(JobMade)

@@ -5,7 +5,20 @@ from datetime import datetime
 from functools import cache
 from typing import Any
 
-from sqlalchemy import BigInteger, Column, Connection, Index, Select, Table, bindparam, func, select, text
+from sqlalchemy import (
+    BigInteger,
+    Column,
+    Connection,
+    Index,
+    Integer,
+    Select,
+    Table,
+    bindparam,
+    case,
+    func,
+    select,
+    text,
+)
 
 from ledger.db.rows import (
     add,
@@ -29,6 +42,7 @@ from ledger.event import Event, Recorded
 from ledger.events import run as happened
 from ledger.events.access import RepositoryMoved
 from ledger.events.board import CardConverted, ColumnRanked, ColumnsChanged
+from ledger.events.preference import RunReordered
 from ledger.events.turn import TurnStarted
 from ledger.events.workspace import Checkpointed
 from ledger.fold import Fold
@@ -68,6 +82,7 @@ runs = Table(
     VIEWS,
     *columns(RunRow, "run_id", long=("settings", "asked", "detail", "plan_steps")),
     Column("serial", BigInteger, nullable=False),  # counts the runs of the whole ledger
+    Column("ahead", Integer, nullable=False, default=0),  # what its priority adds to its rank
     Index("view_runs_serial", "serial", unique=True),
     Index("view_runs_card", "card_id", "serial"),
     Index("view_runs_parked", "serial", sqlite_where=_PARKED, postgresql_where=_PARKED),
@@ -80,13 +95,18 @@ runs = Table(
     ),
 )
 fold = Fold()
+# Who plays it, as people name them: a specialist, an agent with its model, else the agent.
+PLAYER = case((runs.c.played_by != "", func.ltrim(runs.c.played_by, "@")), else_=runs.c.agent)
+SPAN = 10 * UNRANKED  # between the ranks of two priorities: more than any place in a column
 _STOP = ("stop_asked", "stop_by", "stop_why")
 _SERIAL = Statement(select(func.max(runs.c.serial)))
 _BY_HOST = Statement(select(runs.c.host, func.count()).where(_HELD).group_by(runs.c.host))
 _ALL_HELD = Statement(pick(RunRow, runs).where(_HELD).order_by(runs.c.serial))
 _ALL_PARKED = Statement(pick(RunRow, runs).where(_PARKED).order_by(runs.c.serial))
 _RANK = Statement(
-    runs.update().where(runs.c.card_id == bindparam("of"), _QUEUED).values(rank=bindparam("place"))
+    runs.update()
+    .where(runs.c.card_id == bindparam("of"), _QUEUED)
+    .values(rank=runs.c.ahead + bindparam("place"))
 )
 
 
@@ -201,7 +221,9 @@ def _fold_run_queued(db: Connection, recorded: Recorded, event: happened.RunQueu
     if value(db, runs.c.run_id, run_id=event.run_id) is not None:
         return  # never appended: `check` refuses it
     board_id, rank = _place_of.first(db, {"card_id": event.card_id}) or ("", UNRANKED)
-    place = {"board_id": board_id, "rank": rank, "serial": max(_next_serial(db), _number_of(event.run_id))}
+    ahead = event.priority.precedence * SPAN
+    place = {"board_id": board_id, "rank": ahead + rank, "ahead": ahead}
+    place["serial"] = max(_next_serial(db), _number_of(event.run_id))
     record(db, runs, recorded, state=RunState.QUEUED, queued_at=recorded.at, **place)
 
 
@@ -237,7 +259,15 @@ def _fold_run_requeued(db: Connection, _recorded: Recorded, event: happened.RunR
     by_itself = {"reclaimed": run.reclaims + 1, "handed_back": run.reclaims}
     again = by_itself.get(event.why, 0)
     _, rank = _place_of.first(db, {"card_id": run.card_id}) or ("", UNRANKED)
+    rank += run.priority.precedence * SPAN
     _set(db, event, state=RunState.QUEUED, parked_why="", rank=rank, reclaims=again, **dropped)
+
+
+@fold.on(RunReordered)
+def _fold_run_reordered(db: Connection, _recorded: Recorded, event: RunReordered) -> None:
+    ahead, before = event.priority.precedence * SPAN, value(db, runs.c.ahead, run_id=event.run_id) or 0
+    add(db, runs, {"run_id": event.run_id}, rank=ahead - before)
+    _set(db, event, priority=event.priority, ahead=ahead)
 
 
 fold.on(happened.RunHung)(setter(runs, lambda e: {"hung_s": e.silent_s}, "run_id"))

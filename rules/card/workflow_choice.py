@@ -26,10 +26,9 @@ def choose_workflow(
     if pinned in board.workflows:
         return ChosenWorkflow(pinned, "command", by)
     here = {label.casefold() for label in labels}
-    wanted = {name: label for label, name in board.workflow_labels.items() if label.casefold() in here}
-    for name in board.workflows:
-        if name in wanted:
-            return ChosenWorkflow(name, "label", wanted[name])
+    for label, settings in board.labels.items():
+        if settings.workflow and label.casefold() in here:
+            return ChosenWorkflow(settings.workflow, "label", label)
     return ChosenWorkflow(column.workflow, "column") if column.workflow else ChosenWorkflow()
 
 

@@ -4,6 +4,7 @@ from datetime import datetime
 
 from ledger.events.conversation import CommandGiven
 from ledger.events.instruction import AgentPinned
+from rules.card.agent_choice import find_choice, list_choices
 from rules.chatops.replies import say
 from rules.intents.outbound import Decision
 from rules.policy.model import Policy
@@ -23,9 +24,8 @@ def handle(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetim
     if choice.lower() == "none":
         cleared = AgentPinned(snapshot.card_id, "", given.by)
         return Decision((cleared,), (f"{given.by} chose the column's own agent for the card's next runs",))
-    allowed = tuple(dict.fromkeys(name for column in policy.board.columns.values() for name in column.agents))
-    meant = next((name for name in (choice, f"{MARK}{choice}") if name in allowed), "")
-    if meant:
+    allowed = list_choices(policy)
+    if meant := find_choice(policy, choice):
         pinned = AgentPinned(snapshot.card_id, meant, given.by)
         return Decision((pinned,), (f"{given.by} chose {meant} for the card's next runs",))
     if not allowed:

@@ -22,6 +22,7 @@ from rules.answers import answers
 from rules.card.agent_choice import chooses
 from rules.card.column_actions import act
 from rules.card.left_column import apply_on_leave, came_back, is_leaving, let_run_go, only_waits, serve_return
+from rules.card.preferences import reorder_run
 from rules.card.state import derive_state
 from rules.card.trigger import RuleTrigger
 from rules.columns import planning
@@ -157,7 +158,11 @@ def continue_replaced(policy: Policy, snapshot: Snapshot, event: CardReplaced, n
 
 @answers(CardDescribed, by_mover=True)
 def serve_description(policy: Policy, snapshot: Snapshot, event: CardDescribed, now: datetime) -> Decision:
-    """Let the assistant begin once a card in planning says something."""
+    """Let the assistant begin once a card in planning says something; labels may give another priority."""
+    return _serve_text(snapshot, policy) + reorder_run(policy, snapshot)
+
+
+def _serve_text(snapshot: Snapshot, policy: Policy) -> Decision:
     if snapshot.live_run and is_reworded(snapshot):
         return _tell_old_text(snapshot, snapshot.live_run)
     begun = snapshot.last_answered > 0 or snapshot.last_said > 0 or snapshot.brief
@@ -207,15 +212,16 @@ def show_explanation(policy: Policy, snapshot: Snapshot, event: CardExplained, n
 
 @answers(LabelJudged)
 def refuse_label(policy: Policy, snapshot: Snapshot, event: LabelJudged, now: datetime) -> Decision:
-    """Say of a label that would choose repository, mode, workflow or agent that it does not, and why."""
+    """Say of a label that would choose something for the card that it does not, and why."""
     board = policy.board
-    maps = (board.repositories.labels, board.modes.labels, board.workflow_labels)
-    choosing = {label.casefold() for labels in maps for label in labels}
+    maps = (*board.repositories.labels, *board.modes.labels, *board.labels)
+    choosing = {label.casefold() for label in maps}
     by_name = chooses(event.label) and any(column.agents for column in board.columns.values())
+    decision = reorder_run(policy, snapshot)
     if event.counts or not (event.label.casefold() in choosing or by_name) or snapshot.is_draft:
-        return Decision()
+        return decision
     text = f"{code(event.by, 40)} set the label {code(event.label)}, has the role {code(role_of(event.role))}"
     text += " here, and may not move cards: it chooses nothing."
     text += " Ask someone who may move cards to remove it and set it again"
     about = f"label:{event.by}:{event.label}:{now:%Y%m%d%H}"
-    return Decision((Say(snapshot.card_id, about, sentence(text)),), (text,))
+    return Decision((Say(snapshot.card_id, about, sentence(text)),), (text,)) + decision

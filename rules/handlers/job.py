@@ -1,11 +1,12 @@
-"""A card that a program asked for is there: it gets its skills, and goes to its column for the account."""
+"""A card that a program asked for is there: it gets its choices, and goes to its column for the account."""
 
 from datetime import datetime
 
 from ledger.events.board import CardSeen
 from ledger.events.budget import BudgetRaised
-from ledger.events.instruction import SkillsPinned, WorkflowPinned
+from ledger.events.instruction import AgentPinned, SkillsPinned, WorkflowPinned
 from ledger.events.job import JobMade
+from ledger.events.preference import LimitsChosen, PriorityChosen
 from ledger.events.run import RunQueued
 from ledger.model.column_names import same_column
 from rules.answers import answers
@@ -41,7 +42,13 @@ def _place(snapshot: Snapshot) -> Decision:
     job = snapshot.job
     if job is None:
         return Decision()
-    acts: list[SkillsPinned | WorkflowPinned | MoveCard] = []
+    acts: list[SkillsPinned | AgentPinned | WorkflowPinned | PriorityChosen | LimitsChosen | MoveCard] = []
+    if job.agent:
+        acts.append(AgentPinned(snapshot.card_id, job.agent, job.by))
+    if job.priority:
+        acts.append(PriorityChosen(snapshot.card_id, job.priority, job.by))
+    if job.minutes or job.turns:
+        acts.append(LimitsChosen(snapshot.card_id, job.minutes, job.turns, 0.0, job.by))
     if job.skills:
         acts.append(SkillsPinned(snapshot.card_id, job.skills, job.by))
     if job.workflow:

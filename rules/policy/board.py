@@ -1,5 +1,6 @@
 """The part of a policy file that belongs to the whole board: columns, limits, roles, repositories."""
 
+from collections.abc import Mapping
 from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field
@@ -64,6 +65,12 @@ class BoardLimits(PolicyModel):
         "Cards that may fail within an hour for the same reason, such as a bad key, before the board "
         "halts. The key with the same name under `repository:` counts the rounds of one run.",
     )
+    minutes_per_run: int = whole_number(
+        1440, 1, 1440, "The most minutes of work that a column, a label or a command may give to one run."
+    )
+    turns_per_run: int = whole_number(
+        10_000, 1, 10_000, "The most turns that a column, a label or a command may give to one run."
+    )
     points_per_hour: int = whole_number(
         2500, 100, 15_000, "GitHub's rate-limit points that Cardinal may use."
     )
@@ -98,6 +105,31 @@ class ModeChoice(PolicyModel):
     )
 
 
+# The board's limit that no run's setting of that name may be above.
+CAPS: Mapping[str, str] = {
+    "timeout_minutes": "minutes_per_run",
+    "max_turns": "turns_per_run",
+    "budget_usd": "usd_per_card",
+}
+
+
+class LabelSettings(PolicyModel):
+    """What cards with a label have in place of their column's settings."""
+
+    priority: Literal["urgent", "high", "normal", "low"] | None = setting(None, "The card's priority.")
+    timeout_minutes: Annotated[int | None, Field(strict=True, ge=1, le=1440)] = setting(
+        None, "Minutes of work for one run; by default, the column's."
+    )
+    max_turns: Annotated[int | None, Field(strict=True, ge=1, le=10_000)] = setting(
+        None, "Turns of the agent in one run; by default, the column's."
+    )
+    budget_usd: Annotated[float | None, Field(strict=True, gt=0, le=10_000)] = setting(
+        None, "Dollars for one run; by default, the column's."
+    )
+    model: Name | None = setting(None, "The model of the column's own agent; by default, the column's.")
+    workflow: WorkflowName | None = setting(None, "The [workflow](#workflows); by default, the column's.")
+
+
 class BoardRules(PolicyModel):
     """The `board:` part, read from the board's home repository."""
 
@@ -110,9 +142,6 @@ class BoardRules(PolicyModel):
     )
     workflows: Annotated[dict[WorkflowName, Workflow], Field(max_length=50)] = setting(
         {}, "Stages and routes [under names you choose](#workflows), for columns and cards."
-    )
-    workflow_labels: Annotated[dict[Name, WorkflowName], Field(max_length=100)] = setting(
-        {}, "The workflow of cards with a label; of two, the one that `workflows` lists first."
     )
     limits: BoardLimits = setting(BoardLimits(), "Limits of all columns together.")
     commands: dict[Name, Allowed] = setting(
@@ -158,6 +187,16 @@ class BoardRules(PolicyModel):
         "People may drag it down again.",
     )
     modes: ModeChoice = setting(ModeChoice(), "Which labels choose a run's mode.")
+    labels: Annotated[dict[Name, LabelSettings], Field(max_length=100)] = setting(
+        {},
+        "[Priority, limits](#priority-and-limits-of-a-card) and [workflow](#workflows) of cards with a "
+        "label. Of two labels with the same setting, the first here counts.",
+    )
+    queue_order: Literal["position", "priority"] = setting(
+        "position",
+        "What counts first in a column's queue: a card's `position` in the column alone, or its "
+        "[`priority`](#priority-and-limits-of-a-card), then its position.",
+    )
     schedule: Annotated[dict[ScheduleName, CardSchedule], Field(max_length=50)] = setting(
         {}, "Cards [created on a schedule](#scheduled-cards), under names you choose."
     )

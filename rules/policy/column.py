@@ -89,6 +89,13 @@ class ColumnPolicy(PolicyModel):
         "", "Instructions for every agent here, in addition to the card."
     )
     skills: Names = setting((), "[Skills](instructions.md#skills) for each of its runs.")
+    recent_work: int = whole_number(
+        0,
+        0,
+        10,
+        "How many of its newest finished runs an agent is told of: of the same agent or specialist, in the "
+        "same repository of the board.",
+    )
     reviewers: Annotated[tuple[Reviewer, ...], Field(max_length=10)] = setting(
         (),
         "People (`login`) and teams (`owner/team`) to mention when a run that no person requested "

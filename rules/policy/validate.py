@@ -8,7 +8,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from ledger.model.column_names import column_key
-from rules.policy.board import BoardRules
+from rules.policy.board import CAPS, BoardRules, LabelSettings
 from rules.policy.column import ColumnPolicy
 from rules.policy.messages import locate, sentences, unknown
 from rules.policy.network import secret_problems
@@ -96,6 +96,7 @@ def board_problems(board: BoardRules, written: Written, installed: Installed) ->
             written, where, "needs board.home, the repository whose issues are about other repositories"
         )
     yield from _workflow_problems(board, written, at)
+    yield from _cap_problems(board, written, at)
     known = COMMANDS.names()
     for name, allowed in board.commands.items():
         where = (*at, "commands", name)
@@ -107,6 +108,26 @@ def board_problems(board: BoardRules, written: Written, installed: Installed) ->
     yield from schedule_problems(board.schedule, board.columns, owner, written, (*at, "schedule"))
     where = (*at, "repositories", "without_policy")
     yield from repository_problems(board.repositories.without_policy, written, installed, (), where)
+
+
+def _cap_problems(board: BoardRules, written: Written, at: Path) -> Iterator[str]:
+    """Yield a sentence for each limit of a run that is above what the board's limits let any run have."""
+    for name, column in board.columns.items():
+        if ARCHETYPES.load(column.archetype).STARTS_RUNS:
+            where = (*at, "columns", name)
+            yield from _above_caps(board, column, ("timeout_minutes", "max_turns"), written, where)
+    for name, settings in board.labels.items():
+        yield from _above_caps(board, settings, tuple(CAPS), written, (*at, "labels", name))
+
+
+def _above_caps(
+    board: BoardRules, settings: ColumnPolicy | LabelSettings, keys: Names, written: Written, at: Path
+) -> Iterator[str]:
+    for key in keys:
+        value, most = getattr(settings, key), getattr(board.limits, CAPS[key])
+        if value is not None and most is not None and value > most:
+            said = f"{value:g} is more than `limits: {CAPS[key]}`, {most:g}: lower it, or raise that"
+            yield locate(written, (*at, key), said)
 
 
 def _agent_problems(
@@ -155,10 +176,10 @@ def _workflow_problems(board: BoardRules, written: Written, at: Path) -> Iterato
         yield from find_lost_ways(workflow.stages, written, (*where, "stages"))
         yield from _route_problems(board, workflow, written, where)
     folded: dict[str, str] = {}
-    for label, name in board.workflow_labels.items():
-        where = (*at, "workflow_labels", label)
-        if name not in board.workflows:
-            yield locate(written, where, unknown("workflow", name, tuple(board.workflows)))
+    for label, settings in board.labels.items():
+        where, wanted = (*at, "labels", label), settings.workflow
+        if wanted is not None and wanted not in board.workflows:
+            yield locate(written, (*where, "workflow"), unknown("workflow", wanted, tuple(board.workflows)))
         twin = folded.setdefault(label.casefold(), label)
         if twin != label:
             yield locate(written, where, f"differs from {code(twin)} only in case: keep one of them")
@@ -220,12 +241,10 @@ def _column_problems(board: BoardRules, column: ColumnPolicy, written: Written, 
 def _label_problems(board: BoardRules, step: dict[str, Any], written: Written, where: Path) -> Iterator[str]:
     """Yield a sentence for each label that an answer may not set: that choice is a person's."""
     labels = step.get("labels")
-    choosing = {*board.repositories.labels, *board.modes.labels, *board.workflow_labels}
+    choosing = {*board.repositories.labels, *board.modes.labels, *board.labels}
     for index, label in enumerate(labels if isinstance(labels, list) else ()):
         if str(label).casefold() in {name.casefold() for name in choosing}:
-            why = (
-                "chooses a card's repository, mode or workflow, which a model's answer must not do: remove it"
-            )
+            why = "chooses for a card what a model's answer must not choose: remove it"
             yield locate(written, (*where, index), f"{code(str(label))} {why}")
 
 

@@ -22,6 +22,7 @@ RELATED = 6
 HAND_OVERS = 5  # of one issue
 PART_BYTES = 4_000  # of one part of a report: what was done, what to check, metadata …
 REPORTS_BYTES = 40_000  # of all reports of one section; the newest come first
+RECENT, RECENT_BYTES = 10, 600
 RULE_BRIEFS = 5
 NOTES = 40
 NOTES_BYTES = 8_000  # of all notes together; the newest come first
@@ -35,6 +36,7 @@ _REVIEWS = {
     "review_requested": "asked for a review by",
 }
 _RELATED = "## Reports of related issues"
+_RECENT = "## Your recent work on other issues here"
 _MAX_NAMED = 20  # places from which hidden text was taken, by name; the rest is counted
 
 
@@ -94,6 +96,16 @@ class RelatedReport:
 
 
 @dataclass(frozen=True, slots=True)
+class RecentWork:
+    """A run of the same agent or specialist on another issue: its name, its ending in words, its report."""
+
+    name: str
+    title: str
+    ending: str
+    report: str
+
+
+@dataclass(frozen=True, slots=True)
 class BriefingSource:
     """All material of a briefing. `brief` is the Ready-for-execution brief, or empty.
 
@@ -113,6 +125,7 @@ class BriefingSource:
     related: tuple[RelatedReport, ...] = ()
     rule_briefs: tuple[RuleBrief, ...] = ()
     notes: tuple[NoteRow, ...] = ()
+    recent: tuple[RecentWork, ...] = ()
     request: str = ""  # the request of `requested_by`, who has write access, for this very run
     requested_by: str = ""
 
@@ -193,7 +206,7 @@ def make_briefing(source: BriefingSource, nonce: str = "") -> Briefing:
 
 def own_part(text: str) -> str:
     """Return a briefing's text up to the first line that can begin its part about other cards."""
-    return text.partition(f"\n{_RELATED}\n")[0]
+    return text.partition(f"\n{_RELATED}\n")[0].partition(f"\n{_RECENT}\n")[0]
 
 
 def digest_of(text: str) -> str:
@@ -277,6 +290,15 @@ def _material(source: BriefingSource, texts: _Texts, tag: str) -> Iterable[str]:
         yield f"{_RELATED}\n" + "\n\n".join(
             f"{issue.name}, {issue.relation}:\n{tell(issue.reports, issue.name)}" for issue in issues
         )
+    if recent := texts.newest(source.recent, RECENT, "runs of yours on other issues"):
+        works = "\n".join(_recent_line(work, texts) for work in recent)
+        yield f"{_RECENT}\n{delimit_untrusted(works, tag)}"
+
+
+def _recent_line(work: RecentWork, texts: _Texts) -> str:
+    name = flat(work.name)
+    said = texts.clean(f"{work.title}: {work.report}", RECENT_BYTES, f"your work on {name}", tags=False)
+    return f"- {name} ({work.ending}) {' '.join(said.split())}"
 
 
 def _notes(source: BriefingSource, texts: _Texts) -> list[str]:

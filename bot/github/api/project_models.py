@@ -52,6 +52,7 @@ class CardReading:
     public: tuple[str, ...] = ()
     status: tuple[tuple[str, str], ...] = ()  # the board's columns: option id and name
     repo_field: str = ""  # the value of the project's text field Repo
+    priority_field: str = ""  # the option in a single-select field Priority, which people may add
     assignees: tuple[str, ...] = ()  # in order
     expanded: bool = False  # GitHub shows a description that a model wrote over `body`
     last_move: StatusChange | None = None  # None for a draft, and where the timeline has none

@@ -93,6 +93,7 @@ query Card($cards: [ID!]!) {
       }
       fieldValueByName(name: "Status") { ... on ProjectV2ItemFieldSingleSelectValue { name optionId } }
       repo: fieldValueByName(name: "Repo") { ... on ProjectV2ItemFieldTextValue { text } }
+      priority: fieldValueByName(name: "Priority") { ... on ProjectV2ItemFieldSingleSelectValue { name } }
       content {
         ... on DraftIssue { id title body creator { login } }
         ... on Issue {

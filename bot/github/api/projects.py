@@ -131,6 +131,7 @@ def _look_of(hub: Hub, item: Mapping[str, Any]) -> CardReading:
             (option["id"], option["name"]) for option in (project.get("field") or {}).get("options") or ()
         ),
         repo_field=(item.get("repo") or {}).get("text") or "",
+        priority_field=(item.get("priority") or {}).get("name") or "",
         last_move=issues.last_move(content, project["id"]),
         pull_card=_pull_card(hub, content),
     )

@@ -7,7 +7,7 @@ from bot.render.board import face_choices
 from bot.render.markdown.escape import cut, escape_mentions
 from ledger.rows.cards import CardRow
 from ledger.rows.runs import RunRow
-from ledger.states import CardState, Gate, Reason, RunState
+from ledger.states import CardState, Gate, Priority, Reason, RunState
 from rules.text import count, in_queue
 
 FIELD_LIMIT = 200  # longer text is unreadable on a card; GitHub itself takes 1,024
@@ -116,6 +116,7 @@ def _run(card: CardRow, run: RunRow | None, place: int) -> str:
     if run.state is RunState.QUEUED:
         if card.reason is Reason.DEPENDENCY:
             return _one_line(f"{name} · {card.because}")
+        name = name if run.priority is Priority.NORMAL else f"{name} · {run.priority}"
         return f"{name} · {in_queue(place) if 0 < place <= MAX_PLACE else 'queued'}"
     if run.state is RunState.PARKED and run.question_id:
         return f"{name} · question open"

@@ -64,6 +64,7 @@ class JobFilter(ApiModel):
         "", max_length=200, description="Someone who moved it, requested its run, or is assigned"
     )
     label: str = Field("", max_length=200, description="One of its labels")
+    agent: str = Field("", max_length=200, description="The agent or specialist of its newest run")
     search: str = Field("", max_length=200, description="Words in its title, or its number")
 
     def wanted(

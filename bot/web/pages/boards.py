@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import chain
 from typing import NamedTuple, Protocol
+from urllib.parse import urlencode
 
 from flask import Response, current_app, get_template_attribute, jsonify
 from markupsafe import Markup
@@ -13,7 +14,7 @@ from sqlalchemy import Connection
 
 from bot.state import policies
 from bot.web.acting import offered
-from bot.web.site import following, holds, parameters
+from bot.web.site import following, holds, parameters, specialists
 from bot.web.site.filters import FilterForm, filter_form
 from bot.web.site.following import ListHtml
 from bot.web.site.layout import Site
@@ -22,18 +23,21 @@ from bot.web.site.visibility import VisibleBoard, may_see
 from ledger.ids import CardId, RunId
 from ledger.log import event_store
 from ledger.queries import lanes, run_list
+from ledger.queries.agents import AgentRun
 from ledger.queries.lanes import ListedCard
 from ledger.queries.run_list import RunProgress
 from ledger.queue.sign_ins import SignIn
 from ledger.states import ATTENTION, CardState
 from ledger.views import boards, cards
 from rules.card.column_actions import consequence
-from rules.text import ordinal, plain
+from rules.text import brief, ordinal, plain, state_word
 
 MAX_CARDS, MAX_SHOWN = 25, 175  # of a column, and of all: a page stays under 100 kB
 NOWHERE = ""  # the column of cards that are in none
 LANES = ("none", "repository", "person", "agent")  # by what the board is parted
 MAX_LANES = 12
+MAX_WORKERS, MAX_LANE = 20, 10  # who works on what, and runs at work of each
+MAX_TITLE, MAX_WHY = 80, 160
 _WORKING = (CardState.WORKING, CardState.REVISING)
 
 
@@ -64,6 +68,20 @@ class BoardLane:
 
     name: str
     columns: tuple[tuple[str, tuple[Markup, ...]], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerView:
+    """An agent or specialist with its load in words: of each run its name, its card, and how it goes or went.
+
+    `way` leads to its cards.
+    """
+
+    name: str
+    way: str
+    load: str
+    at_work: Sequence[tuple[str, str, str]]
+    recent: Sequence[tuple[str, str, str]]
 
 
 class CardHtml(Protocol):
@@ -207,11 +225,32 @@ def _values(
         "total": sum(sum(it.by_state.values()) for it in shown),
         "columns": [_view(form, columns, it, made) for it in shown],
         "lanes": list(_lanes(by, shown, made, progress)),
-        "workers": holds.list_specialists(db, board, now) if whole else [],
+        "workers": _workers(db, board, now),
         "queue": queue,
         "merging": holds.merge_lanes(db, board),
         "limits": holds.limits(db, board.board_id, now) if whole else [],
     }
+
+
+def _workers(db: Connection, board: VisibleBoard, now: datetime) -> list[WorkerView]:
+    """Return who works on what, each with its load in words; runs at work before those that ended."""
+    views = []
+    for it in specialists.list_loads(db, board)[:MAX_WORKERS]:
+        counts = ((len(it.at_work), "working"), (it.waiting, "waiting for someone"), (it.queued, "queued"))
+        load = [f"{number} {word}" for number, word in (*counts, (it.assigned, "assigned")) if number]
+        at_work = [
+            (run.run_id, _card_words(run), f"{plain(run.last_line, MAX_WHY)}, {brief(now - run.claimed_at)}")
+            for run in it.at_work[:MAX_LANE]
+            if run.claimed_at is not None
+        ]
+        recent = [(run.run_id, _card_words(run), state_word(run.ending or "")) for run in it.recent]
+        way = f"{board.path}?{urlencode({'agent': it.name})}"
+        views.append(WorkerView(plain(it.name), way, " · ".join(load) or "idle", at_work, recent))
+    return views
+
+
+def _card_words(run: AgentRun) -> str:
+    return f"{specialists.name_of_card(run)} {plain(run.title, MAX_TITLE)}"
 
 
 def _visible(site: Site, visit: SignIn, owner: str, number: int) -> VisibleBoard | None:

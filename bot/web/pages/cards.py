@@ -1,7 +1,7 @@
 """A card: what it waits for at the top, its work, its runs as chapters, its facts and their forms."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from urllib.parse import quote
@@ -34,10 +34,12 @@ from ledger.rows.cards import CardRow
 from ledger.rows.links import LinkRow
 from ledger.rows.messages import MessageRow
 from ledger.rows.runs import RunRow
+from ledger.states import Priority
 from ledger.views import boards, cards, hand_overs, links, messages, runs, spend
 from ledger.views.boards import BoardRow
 from ledger.views.budgets import BudgetRow
 from ledger.views.hand_overs import HandOverRow
+from rules.card.preferences import choose_priority, describe_next_run
 from rules.chatops.offers import CommandOffer, Urgency
 from rules.explain import explain
 from rules.policy.model import Policy
@@ -161,7 +163,7 @@ def _page(site: Site, visit: SignIn, card: CardRow) -> Response:
         work=work,
         handed_over=list(map(hand_over_view, read.handed_over)),
         body=markdown.render(card.body) if card.body.strip() else None,
-        facts=_facts(card, policy, budget, cost),
+        facts=_facts(card, policy, budget, cost, _choice_forms(site, card, commands)),
         labels=fit_rows(plain(label) for label in card.labels[:MAX_NAMES]),
         assignees=[plain(login) for login in card.assignees[:MAX_NAMES]],
         github=github,
@@ -205,7 +207,11 @@ def _further(commands: Sequence[FormView], panel: PanelView | None) -> list[Form
     return [it for it in commands if not it.offer.name or it.offer.name not in shown]
 
 
-def _facts(card: CardRow, policy: Policy, budget: BudgetRow | None, spent: str) -> list[tuple[str, str]]:
+def _facts(
+    card: CardRow, policy: Policy, budget: BudgetRow | None, spent: str, forms: Mapping[str, list[FormView]]
+) -> list[tuple[str, str, list[FormView]]]:
+    """Return the facts that are not empty: of each its name, its value, and the forms that change it."""
+    chosen = choose_priority(policy, card)
     most = policy.limits.usd_per_card
     run = f"{usd(budget.spent_usd)} of {usd(budget.budget_usd)} for {budget.run_id}" if budget else ""
     facts = (
@@ -215,15 +221,37 @@ def _facts(card: CardRow, policy: Policy, budget: BudgetRow | None, spent: str) 
         ("Moved by", plain(card.mover)),
         ("Spent", f"{spent} of {usd(most)}" if most else spent),
         ("Budget", run),
+        ("Priority", f"{chosen.priority}, {plain(chosen.why, 200)}"),
+        ("Limits of its next runs", describe_next_run(policy, card)),
     )
-    return [fact for fact in facts if fact[1]]
+    return [(name, value, forms.get(name, [])) for name, value in facts if value]
+
+
+def _choice_forms(site: Site, card: CardRow, commands: Sequence[FormView]) -> dict[str, list[FormView]]:
+    """Return the forms that choose priority and limits, for those who may give their commands."""
+    may, forms = _named_choices(commands), dict[str, list[FormView]]()
+    if "priority" in may:
+        words = [*(it for it in Priority if it is not card.priority), *(["none"] if card.priority else [])]
+        choices = tuple((str(word), str(word)) for word in words)
+        offer = CommandOffer("priority", "Set", "Its priority", Urgency.CARD, choices=choices)
+        forms["Priority"] = [offered.form_view(site, card.card_id, offer)]
+    if "limit" in may:
+        asks = "Such as time 2h turns 120 budget 5, or none"
+        limit = CommandOffer("limit", "Set", "Limits of its next runs", Urgency.CARD, asks=asks)
+        forms["Limits of its next runs"] = [offered.form_view(site, card.card_id, limit)]
+    return forms
+
+
+def _named_choices(commands: Sequence[FormView]) -> set[str]:
+    """Return the commands that the visitor may give by the form for all of them."""
+    return {name for it in commands if not it.offer.name for name, _ in it.offer.choices}
 
 
 def _link_forms(
     site: Site, card: CardRow, commands: Sequence[FormView], blockers: Sequence[LinkRow]
 ) -> list[FormView]:
     """Return the forms that add and remove dependencies, for those who may give their commands."""
-    may = {name for it in commands if not it.offer.name for name, _ in it.offer.choices}
+    may = _named_choices(commands)
     mine = [f"#{link.number}" for link in blockers if link.repository == card.repository][:MAX_NAMES]
     forms = []
     if "link" in may:

@@ -49,7 +49,7 @@ NOTHING = "Nothing differs from the policy in force: change a setting first."
 _WORK = ("agent", "model", "instructions", "budget_usd", "timeout_minutes", "concurrency")
 FIELDS: Mapping[str, tuple[str, ...]] = {
     "execution": (
-        *(*_WORK, "usd_per_day", "plan_approval", "tools.network", "reviewers", "workflow"),
+        *(*_WORK, "usd_per_day", "plan_approval", "tools.network", "reviewers", "recent_work", "workflow"),
         *("on_success.move", "on_failure.move", "on_changes_requested.move"),
     ),
     "review": ("on_changes_requested.move",),
@@ -72,6 +72,7 @@ LABELS = {
     "usd_per_day": "Dollars per day",
     "plan_approval": "Approval of the plan",
     "tools.network": "Network",
+    "recent_work": "Recent work that it is told of",
     "on_success.move": "After success, move to",
     "on_failure.move": "After failure, move to",
     "on_changes_requested.move": "When a review asks for changes, move to",

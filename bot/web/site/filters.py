@@ -104,6 +104,7 @@ def filter_form(
     """
     known = card_filters.choices_of_state(db, scopes, request.args.get("state"))
     offered = {"repository": known.repositories, "person": known.people, "label": known.labels}
+    offered["agent"] = known.agents
     form = FilterForm(
         path,
         key,

@@ -17,7 +17,7 @@ from ledger.model.column_names import same_column
 from ledger.queries import run_queue, siblings
 from ledger.queue import hosts
 from ledger.rows.stops import StopRow
-from ledger.views import cards, halts, runs, stalls, stops
+from ledger.views import cards, halts, stalls, stops
 from rules.card.stops import LIFTS, describe_halt, stop_words
 from rules.runs.queue import without_labels
 from rules.text import brief, plain, sentence
@@ -60,14 +60,6 @@ class LaneOrder:
     repository: str
     cards: Sequence[tuple[int, str, str, str]]
     goes_on: bool
-
-
-@dataclass(frozen=True, slots=True)
-class SpecialistView:
-    """An agent at work: of each of its runs the run, its card, for how long, and its latest line."""
-
-    agent: str
-    runs: Sequence[tuple[str, str, str, str]]
 
 
 def merge_lanes(db: Connection, board: VisibleBoard) -> list[LaneOrder]:
@@ -169,20 +161,6 @@ def queue_order(db: Connection, board_id: BoardId, now: datetime) -> list[QueueV
         head = run_queue.list_queued_in_column(db, board_id, column, most)
         lines.append(QueueView(plain(column), _places(head, now), total - len(head)))
     return lines
-
-
-def list_specialists(db: Connection, board: VisibleBoard, now: datetime) -> list[SpecialistView]:
-    """Return who works on what: each agent with its runs at work, the longest first."""
-    by_agent: dict[str, list[tuple[str, str, str, str]]] = {}
-    for run in sorted(runs.list_held(db, board.board_id), key=lambda it: it.claimed_at or it.queued_at):
-        card = cards.get(db, run.card_id)
-        if card is None:
-            continue
-        name = f"{card.repository}#{card.number}" if card.number else "a draft"
-        line = plain(run.last_line, MAX_WHY)
-        shown = (run.run_id, f"{name} {plain(card.title, 80)}", brief(now - (run.claimed_at or now)), line)
-        by_agent.setdefault(run.agent, []).append(shown)
-    return [SpecialistView(plain(agent), its[:MAX_LANE]) for agent, its in sorted(by_agent.items())]
 
 
 def _places(head: Sequence[run_queue.QueuedCard], now: datetime) -> list[tuple[str, str, str, str, str, str]]:

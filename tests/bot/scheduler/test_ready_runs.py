@@ -7,17 +7,23 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Engine
 
-from bot.reactor import reactor
+from bot.reactor import apply, reactor
 from bot.scheduler import dispatch
+from bot.state import policies
 from ledger.event import Event
-from ledger.events.board import CardExplained, StopLifted, StopOrdered
+from ledger.events.board import CardDescribed, CardExplained, LabelJudged, StopLifted, StopOrdered
 from ledger.events.policy import PolicyLoaded
+from ledger.events.preference import LimitsChosen, PriorityChosen, PrioritySeen
+from ledger.events.run import RunEnded
 from ledger.ids import CardId, RunId
 from ledger.lifecycle.open import open_ledger
 from ledger.log import event_store
 from ledger.queries import run_queue
-from ledger.states import CardState, Reason
-from ledger.views import cards
+from ledger.states import CardState, Ending, Priority, Reason
+from ledger.views import budgets, cards, runs
+from rules.intents.internal import QueueRun
+from rules.intents.outbound import Decision
+from rules.policy.column import ColumnPolicy
 from tests.ledger.samples import BOARD, NOW, board_seen, card_seen, run_queued
 from tests.ledger.traced import traced
 
@@ -145,3 +151,52 @@ def test_a_blocked_card_is_free_again_though_its_run_waited_for_the_board_too(en
     assert free.state is not CardState.BLOCKED
     assert free.because.startswith("the board is stopped by ann")
     assert free.reason is Reason.PERSON
+
+
+ORDERED = """version: 1
+board:
+  queue_order: priority
+  labels: {hot: {priority: urgent, max_turns: 7}}
+  columns: {In Progress: {archetype: execution}}
+"""
+
+
+def test_runs_start_by_priority_as_soon_as_the_policy_says_so_and_by_place_when_it_does_not(
+    engine: Engine,
+) -> None:
+    def happens(*events: Event) -> list[RunId]:
+        with event_store.writing(engine) as db:
+            event_store.append(db, *events, at=NOW)
+            reactor.advance(db, now=NOW)
+        return starts(engine)
+
+    hot = CardDescribed(CardId("c3"), "Title", "Body", ("hot",), False)
+    assert happens(hot) == ["r0"]
+    assert happens(PolicyLoaded(BOARD, "e", ORDERED, "")) == ["r3"]
+    assert happens(PriorityChosen(CardId("c1"), Priority.URGENT, "ann")) == ["r1"]
+    assert happens(PrioritySeen(CardId("c1"), "Low")) == ["r1"]  # the command counts
+    assert happens(PriorityChosen(CardId("c1"), None, "ann")) == ["r3"]
+    assert happens(LabelJudged(CardId("c3"), "hot", "eve", "read", False)) == ["r0"]
+    assert happens(LabelJudged(CardId("c3"), "hot", "ann", "write", True)) == ["r3"]
+    assert happens(PolicyLoaded(BOARD, "g", ORDERED.replace("priority\n", "position\n"), "")) == ["r0"]
+
+
+def test_a_run_is_queued_with_the_priority_and_the_limits_of_its_card(engine: Engine) -> None:
+    with event_store.writing(engine) as db:
+        happened = (
+            PolicyLoaded(BOARD, "e", ORDERED, ""),
+            CardDescribed(CardId("c3"), "Title", "Body", ("hot",), False),
+            LimitsChosen(CardId("c3"), 120, 0, 4.5, "ann"),
+            RunEnded(RunId("r3"), Ending.CANCELLED, "cancelled", "", "queued"),
+        )
+        event_store.append(db, *happened, at=NOW)
+        reactor.advance(db, now=NOW)
+        policy = policies.in_force(db, BOARD)
+        again = QueueRun(CardId("c3"), "retry", "ann", plan_required=True)
+        apply.apply(db, policy, Decision((again,)), now=NOW)
+    with event_store.reading(engine) as db:
+        run = next(iter(runs.of_card(db, CardId("c3"))))
+        budget = budgets.of_runs(db, (run.run_id,))[run.run_id]
+    settings = ColumnPolicy.model_validate_json(run.settings)
+    assert (run.priority, settings.timeout_minutes, settings.max_turns) == (Priority.URGENT, 120, 7)
+    assert (settings.budget_usd, budget.budget_usd) == (4.5, 4.5)

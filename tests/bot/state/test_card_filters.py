@@ -6,7 +6,7 @@ from bot.state.card_filters import MAX_CHARS, MAX_WORDS, FilterError, read
 from ledger.queries.card_filter import ALL, CardChoices, CardFilter
 from ledger.states import CardState
 
-KNOWN = CardChoices(("acme/shop", "acme/till"), ("Ann", "bob"), ("Bug", "bug", "größe"))
+KNOWN = CardChoices(("acme/shop", "acme/till"), ("Ann", "bob"), ("Bug", "bug", "größe"), ("claude", "prober"))
 
 
 @pytest.mark.parametrize(
@@ -21,6 +21,7 @@ KNOWN = CardChoices(("acme/shop", "acme/till"), ("Ann", "bob"), ("Bug", "bug", "
         ({"repository": "ACME/Shop", "person": "ann"}, CardFilter(None, ("acme/shop",), ("Ann",))),
         ({"label": "BUG"}, CardFilter(labels=("Bug", "bug"))),
         ({"label": "GRÖSSE "}, CardFilter(labels=("größe",))),
+        ({"agent": "Prober"}, CardFilter(agents=("prober",))),
         ({"search": " big\tbasket #17 "}, CardFilter(words=("big", "basket", "#17"))),
     ],
 )

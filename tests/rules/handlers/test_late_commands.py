@@ -116,6 +116,8 @@ HARMLESS = {
     "agent": "the last word counts",
     "skills": "the last word counts",
     "workflow": "the last word counts",
+    "priority": "the last word counts",
+    "limit": "the last word counts",
     "move": "the card stands there, whoever moved it",
     "clean": "its host removes the workspace, whoever said so",
     "archive": "it is off the board, whoever took it",

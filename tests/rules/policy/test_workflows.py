@@ -19,7 +19,7 @@ board:
       on_failure: {move: Triage}
       on_success: stay
     other: {stages: [{name: build, persona: senior-engineer}]}
-  workflow_labels: {"kind:other": other, "kind:docs": docs-flow}
+  labels: {"kind:docs": {workflow: docs-flow}, "kind:other": {workflow: other}}
   columns:
     Triage: {archetype: inbox}
     Go: {archetype: execution, workflow: docs-flow, on_success: {move: Done}}
@@ -55,11 +55,11 @@ def test_a_column_has_the_stages_of_its_workflow_whose_routes_win() -> None:
     [
         ("workflow: docs-flow", "workflow: doc-flow", "unknown workflow `doc-flow`: did you mean docs-flow?"),
         (
-            '"kind:docs": docs-flow',
-            '"kind:docs": docsflow',
-            "board.workflow_labels.kind:docs: unknown workflow `docsflow`: did you mean docs-flow?",
+            '"kind:docs": {workflow: docs-flow}',
+            '"kind:docs": {workflow: docsflow}',
+            "board.labels.kind:docs.workflow: unknown workflow `docsflow`: did you mean docs-flow?",
         ),
-        ('"kind:docs": docs-flow', '"Kind:Other": other', "differs from `kind:other` only in case"),
+        ('"kind:docs":', '"Kind:Other":', "differs from `Kind:Other` only in case"),
         ("move: Triage", "move: Triag", "board.workflows.docs-flow.on_failure.move: unknown column `Triag`"),
         ("next: [check]", "next: [chek]", "board.workflows.docs-flow.stages.0.next: unknown stage `chek`"),
         ("{edit: deny}}", "{edit: deny}, next: [write]}", "the run can never end"),

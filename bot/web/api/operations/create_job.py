@@ -25,10 +25,14 @@ from ledger.model.column_names import column_key
 from ledger.queue import acted_requests
 from ledger.queue.api_tokens import Scope
 from ledger.queue.sign_ins import SignIn
+from ledger.states import Priority
 from ledger.views import boards, cards, jobs
+from rules.card.agent_choice import find_choice, list_choices
 from rules.card.move_rights import may_move
+from rules.card.preferences import CardLimits, limit_problem
 from rules.chatops.parser import Parsed, Permitted, permit
 from rules.commands.budget import MAX_USD
+from rules.commands.limit import MAX_MINUTES, MAX_TURNS
 from rules.intents.outbound import CreateJob
 from rules.policy.messages import unknown
 from rules.runs.skills import MAX_NAMED, names_of
@@ -68,6 +72,15 @@ class JobWish(ApiModel):
     workflow: str = Field(
         "", max_length=40, description="Workflow of its runs, as `/cardinal workflow` chooses it"
     )
+    agent: str = Field(
+        "",
+        max_length=150,
+        description="Who works on it: one of the policy's `agents`",
+    )
+    model: str = Field("", max_length=100, description="The agent's model, where `agents` has it with one")
+    minutes: int = Field(0, ge=0, le=MAX_MINUTES, description="Minutes of work for a run; 0: the column's")
+    turns: int = Field(0, ge=0, le=MAX_TURNS, description="Turns of a run; 0: the column's")
+    priority: Priority | None = Field(None, description="Its priority; by default that of its labels")
 
 
 Input, Output = JobWish, JobRequest
@@ -87,7 +100,7 @@ def run(call: SiteRequest, given: JobWish) -> JobRequest:
         made = _find_request(db, call.key, text, now)
     if made:
         return request_of(call, made)
-    _require_fit(call, board, given)
+    given = _require_fit(call, board, given)
     services = site.services.if_served(board.board_id)
     if services is None:
         raise not_found()
@@ -127,6 +140,10 @@ def _request(
         *(board.board_id, key, where, given.title, column, parents, skills, by, call.visit.user_id, via),
         budget_usd=given.budget,
         workflow=given.workflow,
+        agent=given.agent,
+        minutes=given.minutes,
+        turns=given.turns,
+        priority=given.priority,
     )
     labels, card_id = tuple(given.labels), CardId(board.board_id)
     card = CreateJob(
@@ -155,11 +172,12 @@ def _require_leave(
         raise ApiError(
             HTTPStatus.FORBIDDEN, "refused", because, "name a repository that the account may read"
         )
-    for command in ("budget", "skills", "workflow"):
+    commands = {"agent": "agent", "budget": "budget", "minutes": "limit", "priority": "priority"}
+    for field, command in {**commands, "skills": "skills", "turns": "limit", "workflow": "workflow"}.items():
         allowed = permit(policy, Parsed(command, ""), role=role, login=visit.login)
-        if getattr(given, command) and not isinstance(allowed, Permitted):
+        if getattr(given, field) and not isinstance(allowed, Permitted):
             because = f"{visit.login} may not give the command {command} there with the role {role}"
-            remedy = f"leave `{command}` out, or ask an account that may"
+            remedy = f"leave `{field}` out, or ask an account that may"
             raise ApiError(HTTPStatus.FORBIDDEN, "refused", because, remedy)
     if not may_move(policy, Mover(visit.login, role)):
         because = f"{visit.login} may not move cards there with the role {role}"
@@ -177,8 +195,10 @@ def _find_request(db: Connection, key: str, text: str, now: datetime) -> str:
     return event.key if isinstance(event, JobRequested) else ""
 
 
-def _require_fit(call: SiteRequest, board: VisibleBoard, given: JobWish) -> None:
-    """Raise ApiError for a column, repository, parent, skill or workflow that the board cannot have."""
+def _require_fit(call: SiteRequest, board: VisibleBoard, given: JobWish) -> JobWish:
+    """Return the wish with its agent as the policy has it. Raises ApiError for a column, a repository, a
+    parent, a skill, an agent, a limit or a workflow that the board cannot have.
+    """
     with event_store.reading(call.site.engine) as db:
         row, policy = boards.get(db, board.board_id), policies.in_force(db, board.board_id)
         strange = next((name for name in given.parents if not _is_job(db, board, name)), "")
@@ -194,6 +214,14 @@ def _require_fit(call: SiteRequest, board: VisibleBoard, given: JobWish) -> None
     wrong = next((skill for skill in given.skills if names_of(skill) != (skill,)), "")
     if wrong:
         raise _unfit(f"{plain(wrong)} is not a valid skill name")
+    if above := limit_problem(policy, CardLimits(given.minutes, given.turns)):
+        raise _unfit(above)
+    wanted = f"{given.agent}/{given.model}" if given.model else given.agent
+    agent = find_choice(policy, wanted)
+    if wanted and not agent:
+        listed = alternatives(list_choices(policy)) or "an agent: no column has `agents`"
+        raise _unfit(f"{plain(wanted)} is not in the `agents` of a column: choose {listed}")
+    return given.model_copy(update={"agent": agent})
 
 
 def _is_job(db: Connection, board: VisibleBoard, name: str) -> bool:

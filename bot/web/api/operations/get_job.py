@@ -28,10 +28,11 @@ from ledger.rows.cards import CardRow
 from ledger.rows.jobs import JobRow
 from ledger.rows.plans import PlanRow
 from ledger.rows.questions import QuestionRow
-from ledger.states import CardState
+from ledger.states import CardState, Priority
 from ledger.views import hand_overs, messages, reports, runs
 from ledger.views.hand_overs import HandOverRow
 from ledger.views.reports import ReportRow
+from rules.card.preferences import choose_priority, describe_next_run
 from rules.explain import why
 from runner.text.untrusted import without_invisible as clean
 
@@ -78,6 +79,9 @@ class Job(JobSummary):
     body: str
     labels: list[str]
     assignees: list[str]
+    priority: Priority = Field(description="How urgent it is")
+    priority_why: str = Field(description="What chose the priority")
+    limits: str = Field(description="Limits of a run that would be queued now; empty where none could be")
     pull: JobPull | None
     runs: list[JobRun] = Field(description="Newest first, up to 20")
     plan: PlanRow | None
@@ -119,6 +123,7 @@ def whole_job(call: ApiRequest, card: CardRow) -> Job:
         snapshot = snapshots.of_card(db, card.card_id)
         policy = policies.in_force(db, card.board_id)
         because = why(policy, snapshot) if snapshot else ""
+        chosen, next_limits = choose_priority(policy, card), describe_next_run(policy, card)
         newest = runs.get(db, card.run_id) if card.run_id else None  # a check of a push is none of its runs
         rows = RunRows.read(db, newest) if newest else None
         told = reports.of_runs(db, [it.run_id for it in listed])
@@ -140,6 +145,9 @@ def whole_job(call: ApiRequest, card: CardRow) -> Job:
         body=clean(card.body)[:MAX_BODY],
         labels=[clean(label) for label in card.labels],
         assignees=list(card.assignees),
+        priority=chosen.priority,
+        priority_why=clean(chosen.why),
+        limits=clean(next_limits),
         pull=None
         if card.pull_number is None
         else JobPull(
@@ -166,6 +174,9 @@ def pending_job(call: ApiRequest, row: JobRow) -> Job:
         state=CardState.DRAFT,
         since=row.at,
         why=PENDING,
+        priority=row.priority or Priority.NORMAL,
+        priority_why=f"{row.by} chose it" if row.priority else "by default",
+        limits="",
         run="",
         usd=0.0,
         body="",

@@ -14,7 +14,7 @@ FLOWS = """\
   workflows:
     docs-flow: {stages: [{name: write, persona: docs-writer}]}
     full: {stages: [{name: build, persona: senior-engineer}]}
-  workflow_labels: {"kind:docs": docs-flow}
+  labels: {"kind:docs": {workflow: docs-flow}}
 """
 WORKS = [{"edit": {"path": "greeting.txt", "content": "Hello\n"}}, {"finish": {"done": "It greets."}}]
 

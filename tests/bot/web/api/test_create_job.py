@@ -15,6 +15,7 @@ from ledger.events.instruction import SkillsPinned
 from ledger.events.job import JobMade
 from ledger.log import event_store
 from ledger.queue import hosts
+from rules.policy.column import ColumnPolicy
 from tests.bot.flows.people import issue_of
 from tests.bot.flows.settings import POLICY, with_column
 from tests.bot.web.api.program import Program, path_of
@@ -134,7 +135,8 @@ def test_the_answer_names_the_labels_of_its_column_that_no_host_at_work_has(page
 
 
 def test_a_job_that_its_account_may_not_make_is_not_made(pages: Pages) -> None:
-    pages.cardinal.set_policy(f"{POLICY}  commands: {{skills: admin}}\n")
+    capped = POLICY.replace("runs: 4,", "runs: 4, minutes_per_run: 120,")
+    pages.cardinal.set_policy(f"{capped}  commands: {{skills: admin}}\n")
     pages.cardinal.catch_up()
     for login, more, status in (
         ("mallory", {}, 403),
@@ -148,6 +150,15 @@ def test_a_job_that_its_account_may_not_make_is_not_made(pages: Pages) -> None:
         ("bob", {"budget": 2.5}, 403),
         ("alice", {"budget": 1001}, 422),
         ("alice", {"budget": -1}, 422),
+        ("bob", {"minutes": 20}, 403),
+        ("bob", {"turns": 20}, 403),
+        ("alice", {"minutes": 121}, 422),
+        ("alice", {"minutes": 1441}, 422),
+        ("alice", {"turns": -1}, 422),
+        ("bob", {"priority": "soon"}, 422),
+        ("bob", {"agent": "codex"}, 422),
+        ("bob", {"agent": "scripted", "model": "other"}, 422),
+        ("bob", {"model": "other"}, 422),
     ):
         answer = Program(pages, login).send("POST", "/jobs", {**WISH, **more})
         assert answer.status_code == status, (login, more, answer.text)
@@ -179,6 +190,24 @@ def test_a_job_s_first_run_gets_the_budget_that_its_account_may_give(pages: Page
     cardinal.catch_up()
     assert cardinal.run_of(item).attempt == 2
     assert len(cardinal.events(BudgetRaised)) == 1
+
+
+def test_a_job_s_runs_have_the_agent_the_limits_and_the_priority_that_its_program_asked_for(
+    pages: Pages,
+) -> None:
+    alice, cardinal = Program(pages, "alice"), pages.cardinal
+    cardinal.set_policy(with_column(agents="[scripted/other]") + "  queue_order: priority\n")
+    cardinal.catch_up()
+    wish = {"agent": "scripted", "model": "other", "minutes": 120, "turns": 7, "priority": "urgent"}
+    made = alice.send("POST", "/jobs", {**WISH, "column": "In Progress", **wish})
+    assert made.status_code == 200, made.text
+    cardinal.catch_up()
+    (job,) = cardinal.events(JobMade)
+    item = next(it for it in cardinal.project.items if getattr(it.content, "number", 0) == job.number)
+    run = cardinal.run_of(item)
+    settings = ColumnPolicy.model_validate_json(run.settings)
+    assert (run.played_by, run.priority, settings.model) == ("scripted/other", "urgent", "other")
+    assert (settings.timeout_minutes, settings.max_turns, settings.budget_usd) == (120, 7, 2.0)
 
 
 def test_a_program_in_a_loop_ends_at_a_limit_and_a_key_is_free_again_after_a_day(

@@ -1,0 +1,75 @@
+"""Who works on what on a board: the runs of each agent and specialist, and the cards that are theirs next."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from sqlalchemy import Connection, Select, and_, false, func, or_, select
+
+from ledger.events.run import CHECK
+from ledger.ids import CardId, RunId
+from ledger.queries.card_filter import CardScope, has_label, within
+from ledger.states import CardState, Ending, RunState
+from ledger.views.cards import cards
+from ledger.views.instructions import agent_pins
+from ledger.views.runs import PLAYER, runs
+
+MAX_ALIVE = 500
+
+
+class AgentRun(NamedTuple):
+    """A run of an agent, with its card. `player` is the agent or specialist that plays it."""
+
+    player: str
+    run_id: RunId
+    card_id: CardId
+    repository: str
+    number: int
+    title: str
+    state: RunState
+    ending: Ending | None
+    last_line: str
+    claimed_at: datetime | None
+    ended_at: datetime | None
+
+
+def list_alive(db: Connection, scope: CardScope) -> tuple[AgentRun, ...]:
+    """Return the runs in sight that have not ended, the oldest first."""
+    query = _seen(scope).where(runs.c.state != RunState.ENDED).order_by(runs.c.serial).limit(MAX_ALIVE)
+    return tuple(AgentRun(*row) for row in db.execute(query))
+
+
+def list_recent(
+    db: Connection, scope: CardScope, limit: int, *, player: str = "", without: CardId | None = None
+) -> tuple[AgentRun, ...]:
+    """Return the newest runs in sight that ended; only of one player where that is named, and of other cards
+    than `without`.
+    """
+    query = _seen(scope).where(runs.c.state == RunState.ENDED, runs.c.claimed_at.is_not(None))
+    query = query.where(PLAYER.in_((player,))) if player else query
+    query = query.where(runs.c.card_id != without) if without is not None else query
+    return tuple(AgentRun(*row) for row in db.execute(query.order_by(runs.c.serial.desc()).limit(limit)))
+
+
+def count_assigned(db: Connection, scope: CardScope, labels: Mapping[str, str]) -> dict[str, int]:
+    """Return for each choice of an agent how many open cards in sight a command or a label gives to it.
+
+    `labels` has the label of each choice. A command counts before labels.
+    """
+    joined = cards.outerjoin(agent_pins, agent_pins.c.card_id == cards.c.card_id)
+    joined = joined.outerjoin(runs, runs.c.run_id == cards.c.run_id)
+    is_open = and_(within(scope), ~cards.c.archived, cards.c.state != CardState.DONE)
+    unpinned = func.coalesce(agent_pins.c.choice, "") == ""
+    counts = {}
+    for choice, label in labels.items():
+        mine = or_(agent_pins.c.choice == choice, and_(unpinned, has_label(label) if label else false()))
+        counts[choice] = int(db.scalar(select(func.count()).select_from(joined).where(is_open, mine)) or 0)
+    return counts
+
+
+def _seen(scope: CardScope) -> Select[Any]:
+    card = cards.c.card_id, cards.c.repository, cards.c.number, cards.c.title
+    run = runs.c.state, runs.c.ending, runs.c.last_line, runs.c.claimed_at, runs.c.ended_at
+    query = select(PLAYER, runs.c.run_id, *card, *run)
+    query = query.select_from(runs.join(cards, cards.c.card_id == runs.c.card_id))
+    return query.where(within(scope), runs.c.kind != CHECK, cards.c.number.is_not(None))
