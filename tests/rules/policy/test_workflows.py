@@ -53,7 +53,11 @@ def test_a_column_has_the_stages_of_its_workflow_whose_routes_win() -> None:
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        ("workflow: docs-flow", "workflow: doc-flow", "unknown workflow `doc-flow`: did you mean docs-flow?"),
+        (
+            "execution, workflow: docs-flow",
+            "execution, workflow: doc-flow",
+            "board.columns.Go.workflow: unknown workflow `doc-flow`: did you mean docs-flow?",
+        ),
         (
             '"kind:docs": {workflow: docs-flow}',
             '"kind:docs": {workflow: docsflow}',
@@ -65,7 +69,11 @@ def test_a_column_has_the_stages_of_its_workflow_whose_routes_win() -> None:
         ("{edit: deny}}", "{edit: deny}, next: [write]}", "the run can never end"),
         ("next: [check]", "next: [end]", "never reached from `write`"),
         ("Triage: {archetype: inbox", "Triage: {archetype: inbox, workflow: other", "workflows fit columns"),
-        ("workflow: docs-flow", "workflow: docs-flow, stages: [{name: a, persona: tester}]", "has `stages`"),
+        (
+            "execution, workflow: docs-flow",
+            "execution, workflow: docs-flow, stages: [{name: a, persona: tester}]",
+            "has `stages`",
+        ),
         ("    other:", "    none:", "`none` cannot be a workflow's name"),
         ("on_success: stay", "on_sucess: stay", "unknown key `on_sucess`: did you mean on_success?"),
         ("on_success: stay", "on_success: leave", "write stay, or {move: <column>}"),
