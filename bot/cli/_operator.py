@@ -19,7 +19,7 @@ from bot.web.acting import record
 from bot.web.acting.record import CommandOutcome
 from ledger.event import Event
 from ledger.events.board import HaltLifted
-from ledger.events.run import CHECK
+from ledger.events.run import BESIDE, CHECK
 from ledger.ids import CardId
 from ledger.log import event_store
 from ledger.model.column_names import same_column
@@ -112,7 +112,7 @@ def _find_named(db: Connection, target: str) -> tuple[CardId, RunRow | None]:
 
 def _require_newest(db: Connection, run: RunRow, word: str) -> None:
     """Raise NothingDoneError where the command would be about a later run of the card."""
-    later = next((row.run_id for row in runs.of_card(db, run.card_id) if row.kind != CHECK), run.run_id)
+    later = next((row.run_id for row in runs.of_card(db, run.card_id) if row.kind not in BESIDE), run.run_id)
     if later != run.run_id and not _names_run(word, run.run_id):
         raise NothingDoneError(
             f"nothing was done: {later} superseded {run.run_id}; give the command to {later}"

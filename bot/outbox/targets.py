@@ -10,6 +10,7 @@ from bot.outbox.contract import GivenUpError, TooSoonError
 from bot.render.run.story import Story
 from bot.state.outbox_context import OutboxContext
 from ledger.event import Zoom
+from ledger.events.run import RERUN
 from ledger.ids import CardId, RunId
 from ledger.queries import timeline
 from ledger.queue import outbox
@@ -111,7 +112,7 @@ def talks_on_pull(db: Connection, card: CardRow, run: RunRow) -> bool:
     Only the past counts, so that all comments of one run are in one place.
     """
     return card.pull_number is not None and any(
-        earlier.attempt < run.attempt and earlier.pushed_head
+        earlier.attempt < run.attempt and earlier.pushed_head and earlier.kind != RERUN
         for earlier in runs.of_card(db, card.card_id, limit=MAX_RUNS)
     )
 

@@ -7,7 +7,7 @@ from dataclasses import asdict, replace
 from sqlalchemy import Connection
 
 from ledger.event import Event
-from ledger.events.run import CHECK, RunQueued
+from ledger.events.run import CHECK, RERUN, RunQueued
 from ledger.ids import RunId
 from ledger.queries import attempts, same_issue
 from ledger.rows.cards import CardRow
@@ -17,6 +17,7 @@ from ledger.views import cards, instructions, placements, runs
 from rules.card.agent_choice import apply_choice
 from rules.card.target_repository import is_shared
 from rules.intents.internal import QueueRun
+from rules.policy.column import ColumnPolicy
 from rules.policy.model import Policy
 
 SLUG_LENGTH = 40
@@ -43,6 +44,8 @@ def queue_run(db: Connection, policy: Policy, intent: QueueRun) -> tuple[Event, 
         return ()
     if intent.kind == CHECK:
         return _check(db, policy, intent, card)
+    if intent.kind == RERUN:
+        return _rerun(db, intent)
     newest = runs.get(db, RunId(card.run_id)) if card.run_id else None
     column = policy.column(card.column)
     repository = _repository(db, policy, card)
@@ -87,6 +90,29 @@ def _check(db: Connection, policy: Policy, intent: QueueRun, card: CardRow) -> t
             agent="",
             session_id="",
             settings=column.to_json() if column else newest.settings,
+        ),
+    )
+
+
+def _rerun(db: Connection, intent: QueueRun) -> tuple[Event, ...]:
+    """Return the RunQueued of a run beside the card's own, with the settings of the run that it repeats."""
+    past = runs.get(db, intent.again_of)
+    if past is None or past.card_id != intent.card_id:
+        return ()
+    column = ColumnPolicy.model_validate_json(past.settings)
+    column = column.with_agent(intent.other_agent) if intent.other_agent else column
+    run_id = runs.next_id(db)
+    return (
+        RunQueued(
+            **asdict(replace(intent, other_agent="")),
+            run_id=run_id,
+            attempt=past.attempt,
+            column=past.column,
+            repository=past.repository,
+            branch=f"{past.branch}-{run_id}",
+            agent=column.agent,
+            session_id="",
+            settings=column.to_json(),
         ),
     )
 

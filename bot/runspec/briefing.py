@@ -9,7 +9,7 @@ from bot.bootstrap import Services
 from bot.github.api import roles
 from bot.state import policies
 from ledger.events.findings import FindingsReported
-from ledger.events.run import CHECK
+from ledger.events.run import BESIDE
 from ledger.ids import RunId
 from ledger.log import event_store
 from ledger.queries.run_rows import RunRows
@@ -60,7 +60,7 @@ def source(db: Connection, card: CardRow, run_id: RunId, *, author_trusted: bool
     before = [
         past
         for past in runs.of_card(db, card.card_id, limit=briefing.ATTEMPTS * 2 + 2)
-        if past.run_id != run_id and past.kind != CHECK
+        if past.run_id != run_id and past.kind not in BESIDE
     ]
     before = before[: briefing.ATTEMPTS + 1]
     run = runs.get(db, run_id)
@@ -138,7 +138,7 @@ def _last_report(db: Connection, repository: str, number: int) -> str:
     """Return the report of the newest run of the issue's cards that succeeded; empty without one."""
     blockers = cards.of_issue(db, repository, number) if repository else ()
     past = (run for card in blockers for run in runs.of_card(db, card.card_id, limit=briefing.ATTEMPTS))
-    succeeded = (run for run in past if run.ending is Ending.SUCCEEDED and run.kind != CHECK)
+    succeeded = (run for run in past if run.ending is Ending.SUCCEEDED and run.kind not in BESIDE)
     done = max(succeeded, key=lambda run: run.queued_at, default=None)
     return _report(db, done) if done else ""
 

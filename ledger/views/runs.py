@@ -5,7 +5,19 @@ from datetime import datetime
 from functools import cache
 from typing import Any
 
-from sqlalchemy import BigInteger, Column, Connection, Index, Select, Table, bindparam, func, select, text
+from sqlalchemy import (
+    BigInteger,
+    Column,
+    Connection,
+    Index,
+    Select,
+    Table,
+    and_,
+    bindparam,
+    func,
+    select,
+    text,
+)
 
 from ledger.db.rows import (
     add,
@@ -29,6 +41,7 @@ from ledger.event import Event, Recorded
 from ledger.events import run as happened
 from ledger.events.access import RepositoryMoved
 from ledger.events.board import CardConverted, ColumnRanked, ColumnsChanged
+from ledger.events.run import CHECK, RERUN
 from ledger.events.turn import TurnStarted
 from ledger.events.workspace import Checkpointed
 from ledger.fold import Fold
@@ -79,6 +92,7 @@ runs = Table(
         postgresql_where=_QUEUED,
     ),
 )
+IS_ATTEMPT = and_(runs.c.kind != CHECK, runs.c.kind != RERUN)  # at its card
 fold = Fold()
 _STOP = ("stop_asked", "stop_by", "stop_why")
 _SERIAL = Statement(select(func.max(runs.c.serial)))
