@@ -101,9 +101,16 @@ def place_of(card: CardRow, place: str, context: OutboxContext) -> CommentThread
 def thread_of_run(db: Connection, run_id: RunId, context: OutboxContext) -> CommentThread:
     """Return the place of the run's comments: the pull request if there was one before it, else the issue."""
     run = run_of(db, run_id)
-    card = read_row(db, run.card_id)
+    card = _card_of(db, run)
     pull = pull_of(card)
     return pull if pull is not None and talks_on_pull(db, card, run) else issue_of(card, context)
+
+
+def _card_of(db: Connection, run: RunRow) -> CardRow:
+    """Return the run's card; without its pull request for a run beside the card's own."""
+    card = read_row(db, run.card_id)
+    beside = {"pull_repository": None, "pull_number": None, "pull_state": "", "pull_head": ""}
+    return replace(card, **beside) if run.again_of else card
 
 
 def talks_on_pull(db: Connection, card: CardRow, run: RunRow) -> bool:
@@ -120,7 +127,7 @@ def talks_on_pull(db: Connection, card: CardRow, run: RunRow) -> bool:
 def story_of(db: Connection, run_id: RunId, site: str) -> Story:
     """Return the rows of one run; raises GivenUpError for an unknown one. `site`: the pages' address."""
     run = run_of(db, run_id)
-    card = read_row(db, run.card_id)
+    card = _card_of(db, run)
     rows = timeline.of_card(db, card.card_id, Zoom.ACTIVITY, MAX_TIMELINE)
     lines = tuple(row for row in reversed(rows) if row.run_id == run_id)
     story = Story.read(

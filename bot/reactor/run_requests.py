@@ -21,6 +21,11 @@ from rules.policy.column import ColumnPolicy
 from rules.policy.model import Policy
 
 SLUG_LENGTH = 40
+# Settings of a column that count as they are today, also for a run that does an earlier one again.
+OF_TODAY = (
+    *("budget_usd", "timeout_minutes", "silence_minutes", "max_turns", "max_tokens", "max_output_mb"),
+    *("retries", "secrets"),
+)
 
 
 def branch_name(number: int, title: str, home: str = "") -> str:
@@ -45,7 +50,7 @@ def queue_run(db: Connection, policy: Policy, intent: QueueRun) -> tuple[Event, 
     if intent.kind == CHECK:
         return _check(db, policy, intent, card)
     if intent.kind == RERUN:
-        return _rerun(db, intent)
+        return _rerun(db, policy, intent)
     newest = runs.get(db, RunId(card.run_id)) if card.run_id else None
     column = policy.column(card.column)
     repository = _repository(db, policy, card)
@@ -94,12 +99,17 @@ def _check(db: Connection, policy: Policy, intent: QueueRun, card: CardRow) -> t
     )
 
 
-def _rerun(db: Connection, intent: QueueRun) -> tuple[Event, ...]:
-    """Return the RunQueued of a run beside the card's own, with the settings of the run that it repeats."""
+def _rerun(db: Connection, policy: Policy, intent: QueueRun) -> tuple[Event, ...]:
+    """Return the RunQueued of a run beside the card's own, with the settings of the run that it repeats but
+    for limits and secrets, which are today's.
+    """
     past = runs.get(db, intent.again_of)
     if past is None or past.card_id != intent.card_id:
         return ()
-    column = ColumnPolicy.model_validate_json(past.settings)
+    then, today = ColumnPolicy.model_validate_json(past.settings), policy.column(past.column)
+    limits = {name: getattr(today, name) for name in OF_TODAY} if today else {}
+    no_cards = then.pipelines.model_copy(update={"cards": 0, "links": 0})  # they would be the card's
+    column = then.model_copy(update={**limits, "pipelines": no_cards})
     column = column.with_agent(intent.other_agent) if intent.other_agent else column
     run_id = runs.next_id(db)
     return (

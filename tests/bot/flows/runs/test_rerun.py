@@ -1,5 +1,7 @@
 """A run that is done again, with briefing, policy and commit of then: its card does not notice."""
 
+from bot.runspec import builder
+from bot.scheduler import cleanup
 from ledger.events.run import BranchPushed, Progressed, RunQueued, RunStopAsked
 from ledger.events.workspace import WorkspaceTaken
 from ledger.ids import RunId
@@ -10,6 +12,7 @@ from ledger.views import briefings
 from ledger.views.briefings import BriefingRow
 from rules.policy.column import ColumnPolicy
 from tests.bot.flows.cardinal import Cardinal
+from tests.bot.flows.conversation.test_operators_command_line import typed
 from tests.bot.flows.settings import with_column
 from tests.runner.flows.test_hosts import ASK, commit
 
@@ -62,7 +65,11 @@ def test_it_stands_beside_the_card_with_a_branch_and_a_report_of_its_own(cardina
         assert git.read(again.pushed_head, "second.txt")
         assert git.read(again.pushed_head, "first.txt") is None
         assert (git.read(again.pushed_head, "later.txt") is not None) == is_later_there
-        assert any(f"Run {run_id}" in text and "It greets." in text for text in cardinal.told(item))
+        report = cardinal.comment(item, f"cardinal:report:{run_id}").body
+        assert f"Next: compare branch `{again.branch}` with the work of r1." in report
+        assert "It greets." in report
+        about = report + cardinal.comment(item, f"cardinal:run:{run_id}").body
+        assert (f"#{cardinal.pull_of(item).number}" in about, "<!-- box:" in about) == (False, False)
     after = cardinal.card(item)
     assert (after.run_id, after.branch, after.attempts, after.column) == (R1, before.branch, 1, "Review")
     assert (after.pull_number, after.pull_head, after.state) == (before.pull_number, head, before.state)
@@ -74,7 +81,9 @@ def test_it_stands_beside_the_card_with_a_branch_and_a_report_of_its_own(cardina
     unlike = {it.run_id: it.text for it in cardinal.events(Progressed) if it.text.startswith("Not as")}
     assert unlike == {R3: "Not as in r1: the skill fuzzing is gone."}
     cardinal.assert_nothing_is_stuck()
-    print(*cardinal.told(item), sep="\n=====\n")
+    cleanup.clean_up(cardinal.services)
+    workspaces = builder.artifact_places(cardinal.services.config).workspaces
+    assert [it.name for it in workspaces.iterdir()] == [item.node_id]
 
 
 def test_one_that_asks_ends_and_one_at_work_obeys_cancel_and_the_kill_switch(cardinal: Cardinal) -> None:
@@ -82,9 +91,15 @@ def test_one_that_asks_ends_and_one_at_work_obeys_cancel_and_the_kill_switch(car
     item = cardinal.new(column="In Progress")
     cardinal.catch_up(work=True)
     state = cardinal.card(item).state
-    cardinal.scenario(work=[ASK, FINISH])
-    cardinal.say(item, "/cardinal rerun r1")
+    cardinal.scenario("other", work=[ASK, FINISH])
+    cardinal.set_policy(with_column(agents="[scripted/other]", budget_usd="0.50"))
+    cardinal.catch_up()
+    typed_in = typed(cardinal, "rerun", "r1", "--model", "other", "--base", "now")
+    assert typed_in.exit_code == 0, typed_in.output
     cardinal.catch_up(work=True)
+    (again,) = [it for it in cardinal.events(RunQueued) if it.kind == "rerun"]
+    column = ColumnPolicy.model_validate_json(again.settings)
+    assert (column.model, column.budget_usd, again.base_commit) == ("other", 0.5, "")  # limits are today's
     asked = cardinal.run(R2)
     assert (asked.state, asked.reason) == (RunState.ENDED, "gave_up")
     assert "then rerun it" in asked.detail
