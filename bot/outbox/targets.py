@@ -109,8 +109,9 @@ def thread_of_run(db: Connection, run_id: RunId, context: OutboxContext) -> Comm
 def _card_of(db: Connection, run: RunRow) -> CardRow:
     """Return the run's card; without its pull request for a run beside the card's own."""
     card = read_row(db, run.card_id)
-    beside = {"pull_repository": None, "pull_number": None, "pull_state": "", "pull_head": ""}
-    return replace(card, **beside) if run.again_of else card
+    if not run.again_of:
+        return card
+    return replace(card, pull_repository=None, pull_number=None, pull_state="", pull_head="")
 
 
 def talks_on_pull(db: Connection, card: CardRow, run: RunRow) -> bool:
