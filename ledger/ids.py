@@ -10,3 +10,4 @@ DeliveryId = NewType("DeliveryId", str)  # GitHub's X-GitHub-Delivery
 EntryKey = NewType("EntryKey", str)  # what makes an outward act the same act
 
 NO_QUESTION = QuestionId("")  # where none is open
+NO_RUN = RunId("")

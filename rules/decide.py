@@ -11,6 +11,7 @@ from rules.handlers import access, check_buttons, merge_queue
 from rules.handlers.access import refuse_outside_owner
 from rules.intents.outbound import Decision, Intent, MoveCard, UpdateFace
 from rules.policy.model import Policy
+from rules.runs.rerun import follow_rerun
 from rules.snapshot import Snapshot
 
 
@@ -30,21 +31,27 @@ def decide(policy: Policy, snapshot: Snapshot | None, event: Event, now: datetim
         entered = came or isinstance(event, CardMoved | CardArrived)
         return _possible(snapshot, access.explain_pull_card(policy, snapshot, entered=entered))
     check = check_buttons.rewrite_check(snapshot, event, changes=rule.changes_check)
-    if snapshot.only_checks and isinstance(event, RunEvent):
-        decision = merge_queue.follow_check(policy, snapshot, event, now) + check
-        ended = isinstance(event, RunEnded)
-        if ended or isinstance(event, RunQueued):
-            decision += Decision((UpdateFace(snapshot.card_id),))
-        return _possible(
-            snapshot,
-            (merge_queue.cancel_merge_if_unwanted(policy, snapshot) if ended else Decision()) + decision,
-        )
+    if isinstance(event, RunEvent) and (snapshot.only_checks or snapshot.rerun is not None):
+        return _possible(snapshot, _follow_beside(policy, snapshot, event, check, now))
     decided = rule.decide(policy, snapshot, event, now)
     if rule.unsettles_merge:
         decided = merge_queue.cancel_merge_if_unwanted(policy, snapshot, moved=rule.by_mover) + decided
     if rule.by_mover:
         decided = guard_move(policy, snapshot, event, decided, now)
     return _possible(snapshot, decided + check)
+
+
+def _follow_beside(
+    policy: Policy, snapshot: Snapshot, event: RunEvent, check: Decision, now: datetime
+) -> Decision:
+    """Return the decision on an event of a run that is no attempt at the card."""
+    if snapshot.rerun is not None:
+        return follow_rerun(snapshot, snapshot.rerun, event)
+    decision = merge_queue.follow_check(policy, snapshot, event, now) + check
+    ended = isinstance(event, RunEnded)
+    if ended or isinstance(event, RunQueued):
+        decision += Decision((UpdateFace(snapshot.card_id),))
+    return (merge_queue.cancel_merge_if_unwanted(policy, snapshot) if ended else Decision()) + decision
 
 
 def _possible(snapshot: Snapshot, decision: Decision) -> Decision:

@@ -20,7 +20,7 @@ from ledger.rows.messages import MessageRow
 from ledger.rows.placements import PlacementRow
 from ledger.rows.plans import PlanRow
 from ledger.rows.questions import QuestionRow
-from ledger.rows.runs import RunRow
+from ledger.rows.runs import PastRun, RunRow
 from ledger.rows.same_issue import RunElsewhere
 from ledger.rows.stops import StopRow
 from ledger.rows.workspaces import CardWorkspace
@@ -187,6 +187,7 @@ class Snapshot(CardRow):
     done_elsewhere: RunElsewhere | None = None  # a run that did its work since its own was queued
 
     only_checks: bool = False  # the event is about a run that only checks
+    rerun: RunRow | None = None  # the event is about this run beside its own
     place: int = 0  # of its run in its column's queue, where somebody asks for it; 0 elsewhere, and for none
 
     # Read for the events whose rule names them in its `reads`.
@@ -204,6 +205,8 @@ class Snapshot(CardRow):
     made: tuple[FollowUpRow, ...] = leave_unread("made")  # those of its follow-ups that became issues
     proposed: CardProposed | None = leave_unread("proposed")  # a card in another repository
     workspaces: tuple[CardWorkspace, ...] = leave_unread("workspaces")  # of the card, on any host
+    past: PastRun | None = leave_unread("past")  # the run that a command wants to be done again
+    reruns: tuple[RunRow, ...] = leave_unread("reruns")  # live ones beside its own
     job: JobRow | None = leave_unread("job")  # the program's request that made the card
 
     @property

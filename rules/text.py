@@ -37,8 +37,13 @@ def state_word(state: str) -> str:
 
 def kind_of_run(attempt: int, kind: str) -> str:
     """Return the kind of run for its card: an attempt, or no attempt but the checks alone."""
-    from ledger.events.run import CHECK  # its module is slow to import, and every command needs this one
+    from ledger.events.run import (  # its module is slow to import, and every command needs this one
+        CHECK,
+        RERUN,
+    )
 
+    if kind == RERUN:
+        return "again, beside the card's runs"
     return "checks only" if kind == CHECK else f"attempt {attempt} ({kind})"
 
 

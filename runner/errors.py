@@ -123,6 +123,16 @@ class EmptyRepositoryError(RepositoryError):
         super().__init__(f"{repository} has no commits yet: push a first commit, then retry")
 
 
+class GoneCommitError(RepositoryError):
+    """The commit on which a run began is in no branch of its repository any more."""
+
+    def __init__(self, repository: str, commit: str) -> None:
+        self.repository, self.commit = repository, commit
+        super().__init__(
+            f"{repository} does not have the commit {commit[:12]} any more: add `--base now` to the command"
+        )
+
+
 class MissingBaseError(RepositoryError):
     """The default branch is not there."""
 

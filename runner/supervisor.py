@@ -1,6 +1,6 @@
 """Supervisor: takes one claimed run through its phases, from wherever its events end."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from sqlalchemy.exc import OperationalError
 
@@ -162,7 +162,7 @@ def _carry_on(
     # A session of the card may repeat private text of skills that were attached before.
     log.secrecy = secrecy_of(spec.equipment, workspace.private_phrases(), spec.stages)
     workspace.register_secrets(log.secrecy.phrases)
-    mirror = Mirror(spec.paths.mirrors, spec.repository, remote, log.beat_or_stop)
+    mirror = _mirror(spec, remote, log.beat_or_stop)
     checkout = Checkout(workspace, mirror, spec.authorship.author, log.beat_or_stop)
     models, calls = _models(spec, agent), log.history.server_calls
     with gateway_of(
@@ -193,6 +193,12 @@ def _carry_on(
         except (StageExit, errors.RunnerError):
             checkpoint(run)
             raise
+
+
+def _mirror(spec: RunSpec, remote: Remote, beat: Callable[[], None]) -> Mirror:
+    """Return the run's mirror, whose base stands at the commit that the specification names."""
+    stands_at = {spec.base_branch: spec.base_commit} if spec.base_commit else {}
+    return Mirror(spec.paths.mirrors, spec.repository, remote, beat, stands_at=stands_at)
 
 
 def _models(spec: RunSpec, agent: AgentAdapter) -> tuple[str, ...]:
@@ -258,7 +264,7 @@ def _commits_kept(spec: RunSpec, log: RunLog, remote: Remote, workspace: Workspa
     """Return the count of a stopped run's commits; its own parts would raise StopRequested again."""
     if workspace.fresh:
         return 0
-    mirror = Mirror(spec.paths.mirrors, spec.repository, remote, log.beat)
+    mirror = _mirror(spec, remote, log.beat)
     checkout = Checkout(workspace, mirror, spec.authorship.author, log.beat)
     return checkout.commits_since(mirror.read_ref(f"{spec.run_id}-start"))
 

@@ -20,7 +20,7 @@ from bot.web.acting import record
 from bot.web.acting.record import CommandOutcome
 from ledger.event import Event
 from ledger.events.board import HaltLifted
-from ledger.events.run import CHECK
+from ledger.events.run import BESIDE, CHECK, RERUN
 from ledger.ids import CardId
 from ledger.log import event_store
 from ledger.metadata import Metadata
@@ -82,6 +82,8 @@ def give(
                 card_id, run = _find_named(db, target)
                 if of_living:
                     _require_living(db, target, word, card_id, run)
+                elif run is not None and word == RERUN:  # it is about any run, and names it
+                    text = f"{run.run_id} {text}".rstrip()
                 elif run is not None:
                     _require_newest(db, run, word)
             about = record.readable_card(services, card_id, word)
@@ -116,7 +118,7 @@ def _find_named(db: Connection, target: str) -> tuple[CardId, RunRow | None]:
 
 def _require_newest(db: Connection, run: RunRow, word: str) -> None:
     """Raise NothingDoneError where the command would be about a later run of the card."""
-    later = next((row.run_id for row in runs.of_card(db, run.card_id) if row.kind != CHECK), run.run_id)
+    later = next((row.run_id for row in runs.of_card(db, run.card_id) if row.kind not in BESIDE), run.run_id)
     if later != run.run_id and not _names_run(word, run.run_id):
         raise NothingDoneError(
             f"nothing was done: {later} superseded {run.run_id}; give the command to {later}"
@@ -207,7 +209,12 @@ def verb(name: str) -> click.Command:
     about = " ".join((slash_command.__doc__ or "").split())
     help_text = HELP.format(about=about, name=name, example=example(name, slash_command.USAGE))
 
-    @click.command(name, help=help_text, short_help=re.split("[,:;.]", about)[0] + ".")
+    # An option of the slash command is a part of its text.
+    passing = {"ignore_unknown_options": True}
+
+    @click.command(
+        name, help=help_text, short_help=re.split("[,:;.]", about)[0] + ".", context_settings=passing
+    )
     @click.argument("target")
     @json_option
     def command(

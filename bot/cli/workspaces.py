@@ -38,12 +38,12 @@ MAX_AT_ONCE = list_workspaces.MAX_LISTED
 def command(
     name: str | None, cleans: bool, yes: bool, discard: bool, as_json: bool, **given: str | int | None
 ) -> None:
-    """List the workspaces, the longest unused first; with --clean --yes, remove them.
+    """List the workspaces, or remove them.
 
-    Each is shown with its card, host, size, last run, branch, and the files that are not committed. One where
-    a run is working stays. So does one with work that is saved nowhere else, which is named. The next run
-    makes a removed one again from its checkpoint or its branch. A workspace on another host is removed by
-    that host, within a minute or two.
+    The longest unused comes first, each with its card, host, size, last run, branch, and the files that are
+    not committed. With --clean, a workspace where a run is working stays; so does one with work that is saved
+    nowhere else, which is named. The next run makes a removed one again from its checkpoint or its branch. A
+    workspace on another host is removed by that host, within a minute or two.
 
     \b
     Examples:

@@ -17,10 +17,11 @@ from bot.render.pull.gate_check import NAME, Seen, log_head
 from bot.repo_config import policy_file, profiles
 from bot.state import policies
 from bot.state.outbox_context import OutboxContext
+from ledger.events.run import RERUN
 from ledger.log import hash_chain
 from ledger.queue.outbox import Entry
 from ledger.rows.cards import CardRow
-from ledger.states import Gate, RunState
+from ledger.states import Gate
 from ledger.views import checks, runs
 from rules.errors import PolicyError
 from rules.policy import locations
@@ -30,7 +31,7 @@ from rules.runs.gate import CHECK
 def read_gate(db: Connection, card: CardRow, head: str, site: str = "") -> Seen:
     """Return the gate's record of the commit `head` of the pull request. `site`: the pages' address."""
     of_card = runs.of_card(db, card.card_id, limit=MAX_RUNS)
-    live = next((run for run in of_card if run.state is not RunState.ENDED), None)
+    live = next((run for run in of_card if run.alive and run.kind != RERUN), None)
     pusher = next((run for run in of_card if run.pushed_head == head), None)
     last = checks.gate_of(db, card.card_id)
     waived = checks.standing(db, card.card_id, head) is Gate.NOTHING

@@ -10,6 +10,7 @@ from bot.outbox.contract import GivenUpError, TooSoonError
 from bot.render.run.story import Story
 from bot.state.outbox_context import OutboxContext
 from ledger.event import Zoom
+from ledger.events.run import RERUN
 from ledger.ids import CardId, RunId
 from ledger.queries import timeline
 from ledger.queue import outbox
@@ -100,9 +101,17 @@ def place_of(card: CardRow, place: str, context: OutboxContext) -> CommentThread
 def thread_of_run(db: Connection, run_id: RunId, context: OutboxContext) -> CommentThread:
     """Return the place of the run's comments: the pull request if there was one before it, else the issue."""
     run = run_of(db, run_id)
-    card = read_row(db, run.card_id)
+    card = _card_of(db, run)
     pull = pull_of(card)
     return pull if pull is not None and talks_on_pull(db, card, run) else issue_of(card, context)
+
+
+def _card_of(db: Connection, run: RunRow) -> CardRow:
+    """Return the run's card; without its pull request for a run beside the card's own."""
+    card = read_row(db, run.card_id)
+    if not run.again_of:
+        return card
+    return replace(card, pull_repository=None, pull_number=None, pull_state="", pull_head="")
 
 
 def talks_on_pull(db: Connection, card: CardRow, run: RunRow) -> bool:
@@ -111,7 +120,7 @@ def talks_on_pull(db: Connection, card: CardRow, run: RunRow) -> bool:
     Only the past counts, so that all comments of one run are in one place.
     """
     return card.pull_number is not None and any(
-        earlier.attempt < run.attempt and earlier.pushed_head
+        earlier.attempt < run.attempt and earlier.pushed_head and earlier.kind != RERUN
         for earlier in runs.of_card(db, card.card_id, limit=MAX_RUNS)
     )
 
@@ -119,7 +128,7 @@ def talks_on_pull(db: Connection, card: CardRow, run: RunRow) -> bool:
 def story_of(db: Connection, run_id: RunId, site: str) -> Story:
     """Return the rows of one run; raises GivenUpError for an unknown one. `site`: the pages' address."""
     run = run_of(db, run_id)
-    card = read_row(db, run.card_id)
+    card = _card_of(db, run)
     rows = timeline.of_card(db, card.card_id, Zoom.ACTIVITY, MAX_TIMELINE)
     lines = tuple(row for row in reversed(rows) if row.run_id == run_id)
     story = Story.read(

@@ -30,7 +30,7 @@ from ledger.events.board import (
 from ledger.events.policy import PolicyLoaded
 from ledger.events.pull import PullChanged
 from ledger.events.related import LinksSeen
-from ledger.events.run import QuestionAnswered, RunClaimed, RunEnded, RunEvent
+from ledger.events.run import RERUN, QuestionAnswered, RunClaimed, RunEnded, RunEvent
 from ledger.ids import BoardId, CardId, RunId
 from ledger.log import event_store
 from ledger.model.limit_answers import Code
@@ -49,6 +49,7 @@ from rules.handlers.issue_links import follow_other
 from rules.intents.outbound import Decision
 from rules.policy.model import Policy
 from rules.runs import kill_switch
+from rules.runs.rerun import stop_rerun
 from rules.snapshot import Snapshot
 
 log = logging.getLogger(__name__)
@@ -171,7 +172,11 @@ def _apply_to(db: Connection, card_ids: Iterable[CardId], rule: CardRule, now: d
 
 def _spread_stop(db: Connection, event: StopOrdered | StopLifted, now: datetime) -> None:
     """Apply a kill switch to every live run under it, and show that of a card on it."""
-    live = [run.card_id for run in (*runs.list_held(db), *runs.list_parked(db))]
+    held = runs.list_held(db)
+    if isinstance(event, StopOrdered):
+        for run in (it for it in held if it.kind == RERUN):
+            apply.apply(db, policies.in_force(db, run.board_id), stop_rerun(run, event), now=now)
+    live = [run.card_id for run in (*held, *runs.list_parked(db))]
     _apply_to(db, live, lambda _, snapshot: kill_switch.spread_stop(snapshot, event), now)
     if event.scope == "card":
         _apply_to(db, [CardId(event.target)], kill_switch.show_block, now)

@@ -7,7 +7,7 @@ from dataclasses import asdict, replace
 from sqlalchemy import Connection
 
 from ledger.event import Event
-from ledger.events.run import CHECK, OWN, RunQueued
+from ledger.events.run import CHECK, OWN, RERUN, RunQueued
 from ledger.ids import RunId
 from ledger.queries import attempts, same_issue
 from ledger.rows.cards import CardRow
@@ -19,9 +19,15 @@ from rules.card.preferences import apply_limits, queue_priority
 from rules.card.target_repository import is_shared
 from rules.card.workflow_choice import apply_workflow, choose_workflow
 from rules.intents.internal import QueueRun
+from rules.policy.column import ColumnPolicy
 from rules.policy.model import Policy
 
 SLUG_LENGTH = 40
+# Settings of a column that count as they are today, also for a run that does an earlier one again.
+OF_TODAY = (
+    *("budget_usd", "timeout_minutes", "silence_minutes", "max_turns", "max_tokens", "max_output_mb"),
+    *("retries", "secrets"),
+)
 
 
 def branch_name(number: int, title: str, home: str = "") -> str:
@@ -45,6 +51,8 @@ def queue_run(db: Connection, policy: Policy, intent: QueueRun) -> tuple[Event, 
         return ()
     if intent.kind == CHECK:
         return _check(db, policy, intent, card)
+    if intent.kind == RERUN:
+        return _rerun(db, policy, intent)
     newest = runs.get(db, RunId(card.run_id)) if card.run_id else None
     column = policy.column(card.column)
     repository = _repository(db, policy, card)
@@ -108,6 +116,34 @@ def _check(db: Connection, policy: Policy, intent: QueueRun, card: CardRow) -> t
             agent="",
             session_id="",
             settings=column.to_json() if column else newest.settings,
+        ),
+    )
+
+
+def _rerun(db: Connection, policy: Policy, intent: QueueRun) -> tuple[Event, ...]:
+    """Return the RunQueued of a run beside the card's own, with the settings of the run that it repeats but
+    for limits and secrets, which are today's.
+    """
+    past = runs.get(db, intent.again_of)
+    if past is None or past.card_id != intent.card_id:
+        return ()
+    then, today = ColumnPolicy.model_validate_json(past.settings), policy.column(past.column)
+    limits = {name: getattr(today, name) for name in OF_TODAY} if today else {}
+    no_cards = then.pipelines.model_copy(update={"cards": 0, "links": 0})  # they would be the card's
+    column = then.model_copy(update={**limits, "pipelines": no_cards})
+    column = column.with_agent(intent.other_agent) if intent.other_agent else column
+    run_id = runs.next_id(db)
+    return (
+        RunQueued(
+            **asdict(replace(intent, other_agent="")),
+            run_id=run_id,
+            attempt=past.attempt,
+            column=past.column,
+            repository=past.repository,
+            branch=f"{past.branch}-{run_id}",
+            agent=column.agent,
+            session_id="",
+            settings=column.to_json(),
         ),
     )
 

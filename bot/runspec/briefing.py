@@ -11,7 +11,7 @@ from bot.bootstrap import Services
 from bot.github.api import roles
 from bot.state import policies
 from ledger.events.findings import FindingsReported
-from ledger.events.run import CHECK, OWN
+from ledger.events.run import BESIDE, OWN
 from ledger.ids import CardId, RunId
 from ledger.log import event_store
 from ledger.metadata import Metadata, lines_of
@@ -71,7 +71,7 @@ def source(db: Connection, card: CardRow, run_id: RunId, *, author_trusted: bool
     before = [
         past
         for past in runs.of_card(db, card.card_id, limit=briefing.ATTEMPTS * 2 + 2)
-        if past.run_id != run_id and past.kind != CHECK
+        if past.run_id != run_id and past.kind not in BESIDE
     ]
     before = before[: briefing.ATTEMPTS + 1]
     run = runs.get(db, run_id)
@@ -195,7 +195,7 @@ def _by_people(db: Connection, card_id: CardId) -> Iterator[tuple[datetime, Hand
 
 def _by_runs(db: Connection, card_id: CardId) -> Iterator[tuple[datetime, HandOver]]:
     """Yield the reports of the card's newest runs, with their time."""
-    past = [run for run in runs.of_card(db, card_id, limit=briefing.ATTEMPTS) if run.kind != CHECK]
+    past = [run for run in runs.of_card(db, card_id, limit=briefing.ATTEMPTS) if run.kind not in BESIDE]
     known = reports.of_runs(db, [run.run_id for run in past])
     for run in past:
         if run.run_id in known or run.ending is Ending.SUCCEEDED:

@@ -13,7 +13,7 @@ from bot.github.api import git_commits, repositories, roles
 from bot.github.client import Hub
 from bot.github.errors import GithubError, RateLimitedError, UnavailableError
 from bot.repo_config import guides, personas, policy_file, profiles, skills
-from bot.runspec import branch_rules, operator_grants
+from bot.runspec import branch_rules, operator_grants, rerun
 from bot.runspec import briefing as briefings
 from bot.runspec import stages as run_stages
 from bot.runspec.branch_rules import authorship_of
@@ -22,7 +22,7 @@ from bot.runspec.store_mark import mark_store
 from bot.state import policies as policies_in_force
 from bot.system.config import Config
 from ledger.errors import LedgerError
-from ledger.events.run import CHECK
+from ledger.events.run import CHECK, RERUN
 from ledger.ids import RunId
 from ledger.log import event_store
 from ledger.model.limit_answers import Code, Subject
@@ -67,7 +67,7 @@ IN_THE_WAY = "rename or delete the branch `cardinal`, because git keeps no `card
 # Fields of a specification that its run's row has under the same name.
 _OF_RUN = (
     *("run_id", "card_id", "attempt", "kind", "repository", "branch", "agent", "session_id"),
-    *("plan_required", "mode", "rebases"),
+    *("plan_required", "mode", "rebases", "again_of", "base_commit"),
 )
 
 
@@ -205,7 +205,7 @@ def build_spec(services: Services, run_id: RunId, lease: Lease) -> tuple[RunSpec
         agreed = questions.has_agreed(db, card.card_id, Subject.WORKFLOWS, Code.PUBLISH)
         board = policies_in_force.in_force(db, card.board_id).board
     seen = repositories.base(hub, run.repository)
-    base = seen.commit
+    base = run.base_commit or seen.commit
     if base:
         text = policy_file.read_at(hub, run.repository, base)
     else:
@@ -218,7 +218,7 @@ def build_spec(services: Services, run_id: RunId, lease: Lease) -> tuple[RunSpec
         generation=lease.generation,
         base_branch=seen.branch,
         repository_id=seen.repository_id,
-        briefing=Briefing("") if run.kind == CHECK else _briefing(services, card, run_id),
+        briefing=Briefing("") if run.kind == CHECK else _briefing(services, card, run),
         paths=mark_store(artifact_places(services.config), services.engine),
         authorship=authorship_of(services.config, hub, run.repository, rules),
         validation=validation_of(run.repository, base, rules, has_file=bool(text)),
@@ -228,7 +228,7 @@ def build_spec(services: Services, run_id: RunId, lease: Lease) -> tuple[RunSpec
     operator_grants.require_granted(services.config, spec, rules, seen)
     if run.kind != CHECK:  # no agent is instructed, and none plays a stage
         if not spec.investigates:
-            exists, begun = bool(card.pull_head), run.agent_started
+            exists, begun = bool(card.pull_head) and run.kind != RERUN, run.agent_started
             if seen.has_cardinal_branch and spec.branch.startswith("cardinal/"):
                 raise BranchRulesError((IN_THE_WAY,))
             spec = branch_rules.demand(hub, spec, exists=exists, begun=begun)
@@ -237,6 +237,8 @@ def build_spec(services: Services, run_id: RunId, lease: Lease) -> tuple[RunSpec
         spec = replace(spec, elsewhere=there, agents=agent_choice.agent_names(board))
         spec = with_reproduction(services, spec, run, card, rules)
         spec = spec if spec.investigates else _add_stages(services, spec, column, board.home or "")
+    if run.kind == RERUN:
+        spec = rerun.as_then(services, spec, run)
     return spec, _remote(services, spec, agreed=agreed)
 
 
@@ -320,12 +322,15 @@ def _add_stages(services: Services, spec: RunSpec, column: ColumnPolicy, home: s
     return replace(spec, stages=stages, session_id="") if stages else spec
 
 
-def _briefing(services: Services, card: CardRow, run_id: RunId) -> Briefing:
+def _briefing(services: Services, card: CardRow, run: RunRow) -> Briefing:
     """Return the briefing. A later claim gets the first one again, unless the plan was sent back because the
-    issue's text changed.
+    issue's text changed; a run beside the card's own gets that of the run which it does again.
     """
+    run_id = run.run_id
     with event_store.reading(services.engine) as db:
         briefing = made_briefings.newest(db, run_id)
+        if briefing is None and run.again_of:
+            briefing = made_briefings.newest(db, run.again_of)
         plan = plans.newest(db, run_id)
     outdated = plan is not None and (plan.state, plan.by) == ("redirected", BY_RULES)
     now = plan_approval.issue_digest(card.title, card.body)

@@ -18,7 +18,7 @@ from bot.scheduler import dispatch, wakeups
 from bot.system import program
 from ledger.event import Event
 from ledger.events.board import CardExplained, DiskWasFull, WorkStalled
-from ledger.events.run import CHECK
+from ledger.events.run import BESIDE
 from ledger.ids import BoardId, RunId
 from ledger.log import event_store
 from ledger.queries.standstill import STALLED_AFTER
@@ -112,8 +112,8 @@ def _record_stalled(services: Services, now: datetime, late: Mapping[RunId, date
     way_out = WAY_OUT.format(workers=program.of_workers(services.config.home))
     for row, card in stuck:
         because = f"{row.run_id} is ready since {late[row.run_id]:%H:%M} UTC and does not start: {way_out}"
-        # A check moves no card, so nothing on it would say later that the check runs.
-        if row.kind != CHECK and card.because != because:
+        # Such a run moves no card, so nothing on it would say later that it runs.
+        if row.kind not in BESIDE and card.because != because:
             news.append(CardExplained(card.card_id, because))
     if news:
         log.warning("ready work starts nowhere runs=%s", len(stuck))

@@ -16,9 +16,10 @@ from bot.github.failed_deliveries import RETENTION
 from bot.runspec import builder
 from bot.runspec.store_mark import mark_store
 from bot.scheduler import dispatch
-from bot.scheduler.asked_cleanup import clean_asked, record_gone
+from bot.scheduler.asked_cleanup import NEWEST, clean_asked, record_gone
 from ledger.errors import CardinalError, StaleClaimError
 from ledger.events.artifact import ArtifactDropped
+from ledger.events.run import RERUN
 from ledger.ids import CardId, RunId
 from ledger.lifecycle import retention
 from ledger.log import event_store
@@ -32,7 +33,7 @@ from runner.checks.places import LOOK, PURPOSES
 from runner.errors import RunnerError
 from runner.git import cleanup
 from runner.phases.recheck import PREFIX
-from runner.run.run_spec import HostPaths
+from runner.run.run_spec import AGAIN, HostPaths
 from runner.workspaces.card_folder import ASIDE, folder_name
 from runner.workspaces.contract import Backend, Leftover, Tenancy
 
@@ -260,8 +261,13 @@ def _is_over(db: Connection, places: HostPaths, place: CardId) -> bool:
         run = runs.get(db, RunId(place.removeprefix(PREFIX)))
         return run is None or run.state not in RUN_HELD
     clean = next((purpose for purpose in PURPOSES if place.startswith(purpose)), "")
-    card_id = CardId(place.removeprefix(clean).removeprefix(LOOK))
-    newest = next(iter(runs.of_card(db, card_id, limit=1)), None)
+    name = place.removeprefix(clean).removeprefix(LOOK)
+    if name.startswith(AGAIN):
+        beside = runs.get(db, RunId(name.removeprefix(AGAIN)))
+        return beside is None or (beside.state not in RUN_HELD if clean else not beside.alive)
+    card_id = CardId(name)
+    of_card = runs.of_card(db, card_id, limit=NEWEST)
+    newest = next((run for run in of_card if run.kind != RERUN), None)
     works = newest is not None and newest.state is not RunState.ENDED
     if clean:
         return newest is None or newest.state not in RUN_HELD

@@ -16,7 +16,7 @@ from bot.state import loads, policies, same_issue, snapshots
 from bot.system import liveness
 from ledger.errors import CardinalError
 from ledger.events.board import CardExplained
-from ledger.events.run import CHECK, OWN, RunClaimed, RunEnded, RunHung, RunParked, RunRequeued
+from ledger.events.run import CHECK, OWN, RERUN, RunClaimed, RunEnded, RunHung, RunParked, RunRequeued
 from ledger.ids import BoardId, RunId
 from ledger.log import event_store
 from ledger.queries import run_queue
@@ -39,7 +39,7 @@ from rules.runs.queue import (
 from rules.snapshot import LEAVE
 from runner.checks.places import LOOK
 from runner.errors import KilledError
-from runner.run.run_spec import INVESTIGATE
+from runner.run.run_spec import AGAIN, INVESTIGATE
 
 MAX_WAITING = 50  # how far down a column's queue a tick looks: more cannot start at once anyway
 LEASE_PREFIX = "run:"
@@ -210,6 +210,7 @@ def _waiting(db: Connection, queued: tuple[runs.QueuedRow, ...]) -> tuple[Waitin
             leaving=row.run_id in leaving,
             by=dollars[row.run_id].by,
             wish_usd=loads.wish_usd(dollars[row.run_id]),
+            beside=row.kind == RERUN,
             models=row.kind != CHECK,
             place=_place(row),
         )
@@ -221,6 +222,8 @@ def _place(row: runs.QueuedRow) -> str:
     """Return the name of the run's workspace; empty for a run that only checks, which has one of its own."""
     if row.kind == CHECK:
         return ""
+    if row.kind == RERUN:
+        return f"{AGAIN}{row.run_id}"
     return f"{LOOK}{row.card_id}" if row.mode == INVESTIGATE else row.card_id
 
 
@@ -239,6 +242,7 @@ def _list_queued(db: Connection, board_id: BoardId, policy: Policy) -> tuple[run
 
 
 def _news(db: Connection, choices: tuple[RunSelection, ...]) -> tuple[CardExplained, ...]:
+    """Return what cards say of their waiting runs; a run beside the card's own is no business of its face."""
     reasons = {run_id: reason for selection in choices for run_id, reason in selection.reasons.items()}
     if not reasons:
         return ()
@@ -248,8 +252,13 @@ def _news(db: Connection, choices: tuple[RunSelection, ...]) -> tuple[CardExplai
     return tuple(
         CardExplained(cards_of[run_id], reason, Reason.PERSON if run_id in need_person else Reason.OTHER)
         for run_id, reason in reasons.items()
-        if run_id in cards_of and known.get(cards_of[run_id], reason) != reason
+        if run_id in cards_of and known.get(cards_of[run_id], reason) != reason and not is_beside(db, run_id)
     )
+
+
+def is_beside(db: Connection, run_id: RunId) -> bool:
+    run = runs.get(db, run_id)
+    return run is not None and run.kind == RERUN
 
 
 def claim_run(

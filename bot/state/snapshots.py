@@ -16,6 +16,7 @@ from ledger.events.pull import CheckFailure
 from ledger.events.related import CardProposed
 from ledger.events.run import (
     CHECK,
+    RERUN,
     QuestionAnswered,
     RunEnded,
     RunEvent,
@@ -30,7 +31,7 @@ from ledger.rows.findings import FollowUpRow
 from ledger.rows.links import LinkRow
 from ledger.rows.losses import LossRow
 from ledger.rows.placements import PlacementRow
-from ledger.rows.runs import RunRow
+from ledger.rows.runs import PastRun, RunRow
 from ledger.rows.stops import StopRow
 from ledger.states import CardState, Ending, Reason, RunState
 from ledger.views import (
@@ -58,6 +59,7 @@ from ledger.views import (
 )
 from rules.answers import rule_about
 from rules.card import overlap
+from rules.commands import rerun
 from rules.policy.model import Policy
 from rules.runs.kill_switch import targets
 from rules.runs.mode import INVESTIGATE
@@ -99,7 +101,7 @@ def hold_back(db: Connection, policy: Policy, queue: Iterable[Waiting]) -> tuple
 
 def _obstacle(db: Connection, waiting: Waiting) -> str:
     run = runs.get(db, RunId(waiting.run_id))
-    if run is None or run.claimed_at is not None or run.mode != "fix":
+    if run is None or run.claimed_at is not None or run.mode != "fix" or run.kind == RERUN:
         return ""  # what has begun waits for nobody, so that two never wait for each other
     card = cards.get(db, waiting.card_id)
     own_pull = card.pull_number if card is not None and card.pull_state == "open" else None
@@ -154,7 +156,12 @@ def for_event(db: Connection, row: CardRow, event: Event, now: datetime) -> Snap
     snapshot = _snapshot(db, row)
     if isinstance(event, RunEvent) and (snapshot.run is None or event.run_id != snapshot.run.run_id):
         run = runs.get(db, event.run_id)
-        snapshot = replace(snapshot, only_checks=run is not None and run.kind == CHECK)
+        is_rerun = run is not None and run.kind == RERUN
+        snapshot = replace(
+            snapshot,
+            only_checks=run is not None and run.kind == CHECK,
+            rerun=run if is_rerun else None,
+        )
     if isinstance(event, CommandGiven):
         snapshot = with_place(db, snapshot)
     rule = rule_about(type(event))
@@ -220,6 +227,20 @@ def _list_failed_checks(
     return ci.failures_of(db, card.card_id, card.open_pull.head) if card.open_pull else ()
 
 
+def _find_past_run(db: Connection, card: Snapshot, event: CommandGiven, _now: datetime) -> PastRun | None:
+    """Return the card's run that a `rerun` names, else its newest; None for no such run of this card."""
+    if event.command != "rerun":
+        return None
+    named = rerun.read_wish(event.argument).run or card.run_id or ""
+    run = runs.get(db, RunId(named)) if named else None
+    if run is None or run.card_id != card.card_id:
+        return None
+    briefing = briefings.newest(db, run.run_id)
+    plan = plans.newest(db, run.run_id)
+    known = (briefing.base if briefing else "", plan.base if plan else "", run.base)
+    return PastRun(run, next(filter(None, known), ""), briefing is not None)
+
+
 def _count_struck_cards(db: Connection, card: Snapshot, event: RunEnded, now: datetime) -> int:
     return halts.count_failed_cards(db, card.board_id, event.cause, now - HOUR) if event.cause else 0
 
@@ -239,6 +260,8 @@ READERS: Mapping[str, Callable[[Connection, Snapshot, Any, datetime], Any]] = {
     "made": _list_follow_ups,
     "proposed": _find_proposal,
     "workspaces": lambda db, card, _event, _now: workspaces.of_card(db, card.card_id),
+    "past": _find_past_run,
+    "reruns": lambda db, card, _event, _now: attempts.live_reruns(db, card.card_id),
     "job": lambda db, card, _event, _now: jobs.of_card(db, card.card_id),
 }
 

@@ -4,11 +4,14 @@ from dataclasses import dataclass, field
 
 from ledger.event import Event, RuleEvent, Zoom
 from ledger.events.board import name_person
-from ledger.ids import CardId, QuestionId, RunId
+from ledger.ids import NO_RUN, CardId, QuestionId, RunId
 from ledger.metadata import Metadata
 from ledger.states import Ending, Priority, RunState
 
 CHECK = "check"  # the kind of a run that only checks what is on GitHub: it is no attempt at the card
+# The kind of a run that does again what an earlier one did, beside it: no attempt at the card either.
+RERUN = "rerun"
+BESIDE = (CHECK, RERUN)
 OWN = "own"  # the agent of a run that a worker of somebody's own claims: Cardinal starts none for it
 RESTORED = "restored"  # the door and the reason of runs that a ledger from a back-up finds on GitHub
 BY_PUSH = "push"  # as whom one is started that nobody asked for
@@ -34,7 +37,7 @@ BY_PEOPLE = frozenset({"board", "parent", "comment", "box", "button", "page", "a
 @dataclass(frozen=True, slots=True)
 class RunQueued(RunEvent, zoom=Zoom.CONVERSATION, leads_to=RunState.QUEUED):
     """A run was asked for. `attempt` counts on the card from 1; `kind`: first, revision, retry, repair, or
-    check, which is no attempt of its own.
+    check or rerun, which are no attempts of their own.
 
     `settings` is the column's policy as JSON, fixed for the whole run. `session_id` is that of the run which
     it continues, or empty. `plan_required` is false for a retry whose plan was approved already.
@@ -51,7 +54,8 @@ class RunQueued(RunEvent, zoom=Zoom.CONVERSATION, leads_to=RunState.QUEUED):
     `workflow_rule` chose it: column, label (`workflow_value` says which) or command (who gave it).
     `priority` is its place in the queue before that in the column: normal where the policy goes by the column
     alone. `played_by` is the choice of the column's `agents` that plays it; empty for the column's own agent,
-    and in older events.
+    and in older events. A rerun does again what the run `again_of` did, on the default branch's commit
+    `base_commit`; empty for today's.
     """
 
     card_id: CardId
@@ -79,12 +83,16 @@ class RunQueued(RunEvent, zoom=Zoom.CONVERSATION, leads_to=RunState.QUEUED):
     workflow_value: str = ""
     priority: Priority = Priority.NORMAL
     played_by: str = ""
+    again_of: RunId = NO_RUN
+    base_commit: str = ""
 
     def describe(self) -> str:
         who = "a push" if (self.kind, self.by) == (CHECK, BY_PUSH) else self.by
         of = f" for {who}" if name_person(self.by) == self.by else ""
         if self.kind == CHECK:  # it is no attempt, and its card may stand anywhere
             return f"run {self.run_id} queued{of} (checks only)"
+        if self.kind == RERUN:
+            return f"run {self.run_id} queued{of} (as {self.again_of}, beside it)"
         kind = self.kind if self.mode == "fix" else f"{self.kind}, {self.mode}"
         chosen = f" by {self.workflow_rule} {self.workflow_value}" if self.workflow_value else ""
         flow = f", workflow {self.workflow}{chosen}" if self.workflow else ""
@@ -121,13 +129,15 @@ class RunStepped(RunEvent, line="{before} → {after}", shows_payload=True):
 class BriefingMade(RunEvent, section="briefings", section_omits=("text",)):
     """The agent's briefing, as Markdown; `digest` is its SHA-256, `omitted` names the parts left out.
 
-    `issue` is the SHA-256 of the issue's title and description as they were then.
+    `issue` is the SHA-256 of the issue's title and description as they were then, `base` the default branch's
+    commit.
     """
 
     text: str
     digest: str
     omitted: tuple[str, ...]
     issue: str = ""
+    base: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,14 +5,14 @@ from typing import Any
 
 from sqlalchemy import Connection, Select, func, select
 
-from ledger.db.rows import list_rows, value
+from ledger.db.rows import all_rows, list_rows, pick, value
 from ledger.db.statements import statement
-from ledger.events.run import CHECK
+from ledger.events.run import CHECK, RERUN
 from ledger.ids import BoardId, CardId, RunId
 from ledger.rows.runs import RunRow
-from ledger.states import Ending
+from ledger.states import Ending, RunState
 from ledger.views.cards import cards, of_same_issue
-from ledger.views.runs import runs
+from ledger.views.runs import IS_ATTEMPT, runs
 
 
 def card_of_run(db: Connection, run_id: RunId) -> CardId | None:
@@ -51,13 +51,24 @@ def list_attempts(db: Connection, card_id: CardId, limit: int) -> tuple[datetime
 
 @statement
 def _select_attempts(card_id: Any, most: Any) -> Select[Any]:
-    query = select(runs.c.queued_at).where(runs.c.card_id == card_id, runs.c.kind != CHECK)
+    query = select(runs.c.queued_at).where(runs.c.card_id == card_id, IS_ATTEMPT)
     return query.order_by(runs.c.serial.desc()).limit(most)
 
 
 def checking(db: Connection, card_id: CardId, limit: int) -> tuple[RunRow, ...]:
     """Return the card's newest runs that only check, newest first."""
     return list_rows(db, RunRow, runs, "-serial", limit=limit, card_id=card_id, kind=CHECK)
+
+
+def live_reruns(db: Connection, card_id: CardId) -> tuple[RunRow, ...]:
+    """Return the runs beside the card's own that have not ended, the oldest first."""
+    return all_rows(db, RunRow, _select_live_reruns, card_id=card_id)
+
+
+@statement
+def _select_live_reruns(card_id: Any) -> Select[Any]:
+    mine = (runs.c.card_id == card_id) & (runs.c.kind == RERUN) & (runs.c.state != RunState.ENDED)
+    return pick(RunRow, runs).where(mine).order_by(runs.c.serial)
 
 
 def was_served_since(db: Connection, card_id: CardId, asked_at: datetime) -> bool:
@@ -67,6 +78,7 @@ def was_served_since(db: Connection, card_id: CardId, asked_at: datetime) -> boo
 
 @statement
 def _select_served(card_id: Any, asked_at: Any) -> Select[Any]:
-    condition = runs.c.card_id.in_(of_same_issue(card_id)) & (runs.c.mode == "fix") & (runs.c.kind != CHECK)
+    condition = runs.c.card_id.in_(of_same_issue(card_id)) & (runs.c.mode == "fix")
+    condition = condition & IS_ATTEMPT
     ended = condition & (runs.c.ending == Ending.SUCCEEDED) & (runs.c.queued_at >= asked_at)
     return select(runs.c.run_id).where(ended).limit(1)

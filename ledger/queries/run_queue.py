@@ -25,12 +25,12 @@ from ledger.db.clock import database_now
 from ledger.db.rows import all_rows, pick
 from ledger.db.statements import Statement, statement
 from ledger.db.tables import refresh_requests
-from ledger.events.run import CHECK, OWN
+from ledger.events.run import CHECK, OWN, RERUN
 from ledger.ids import BoardId, CardId, RunId
 from ledger.states import Reason, RunState
 from ledger.views import links
 from ledger.views.cards import cards
-from ledger.views.runs import QueuedRow, runs
+from ledger.views.runs import IS_ATTEMPT, QueuedRow, runs
 
 _QUEUED = text("state = 'queued'")  # spelt out for the partial index
 _OF_AGENT = runs.c.kind != CHECK
@@ -129,7 +129,7 @@ def _stands() -> ColumnElement[bool]:
 
 def _waits_for_none() -> ColumnElement[bool]:
     """Return the condition that a run waits for a worker of Cardinal's alone."""
-    return and_(runs.c.kind != CHECK, runs.c.agent != OWN, _is_free())
+    return and_(runs.c.kind != CHECK, runs.c.agent != OWN, or_(runs.c.kind == RERUN, _is_free()))
 
 
 def _is_free() -> ColumnElement[bool]:
@@ -190,7 +190,7 @@ def list_unrefreshed_dependents(
 ) -> tuple[CardId, ...]:
     """Return cards whose queued run waits for another issue without a refresh request for `since_s`."""
     before = database_now(db) - timedelta(seconds=since_s)
-    waits = (runs.c.state == RunState.QUEUED) & (runs.c.kind != CHECK)
+    waits = (runs.c.state == RunState.QUEUED) & IS_ATTEMPT
     queued = select(runs.c.card_id).where(waits, runs.c.board_id == board_id)
     requested = queued.outerjoin(refresh_requests, refresh_requests.c.card_id == runs.c.card_id).where(
         runs.c.card_id.in_(links.select_held_cards()),

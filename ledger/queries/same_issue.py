@@ -5,7 +5,7 @@ from typing import Any
 from sqlalchemy import Connection, Select, and_, literal, or_, select
 
 from ledger.db.statements import statement
-from ledger.events.run import CHECK
+from ledger.events.run import RERUN
 from ledger.ids import BoardId, CardId, RunId
 from ledger.rows.cards import CardRow
 from ledger.rows.same_issue import RunElsewhere
@@ -13,7 +13,7 @@ from ledger.states import RUN_HELD, Ending, RunState
 from ledger.views import boards as known_boards
 from ledger.views.boards import boards
 from ledger.views.cards import cards, get
-from ledger.views.runs import runs
+from ledger.views.runs import IS_ATTEMPT, runs
 
 _own, _mine, _theirs = runs.alias("own"), cards.alias("mine"), cards.alias("theirs")
 _is_same = and_(
@@ -43,7 +43,7 @@ def _select_run_ahead(run_id: Any) -> Select[Any]:
     joined = _own.join(_mine, _mine.c.card_id == _own.c.card_id).join(_theirs, _is_same)
     joined = joined.join(runs, runs.c.card_id == _theirs.c.card_id)
     ahead = select(runs.c.run_id, runs.c.board_id).select_from(joined)
-    ahead = ahead.where(_own.c.run_id == run_id, or_(held, begun))
+    ahead = ahead.where(_own.c.run_id == run_id, _own.c.kind != RERUN, runs.c.kind != RERUN, or_(held, begun))
     return ahead.order_by(held.desc(), runs.c.serial).limit(1)
 
 
@@ -76,7 +76,7 @@ def find_work_done(db: Connection, card_id: CardId) -> RunElsewhere | None:
 def _select_work_done(card_id: Any) -> Select[Any]:
     joined = _mine.join(_theirs, _is_same).join(runs, runs.c.card_id == _theirs.c.card_id)
     query = select(runs.c.run_id, runs.c.board_id, runs.c.asked, runs.c.ended_at).select_from(joined)
-    well = (runs.c.ending == Ending.SUCCEEDED, runs.c.mode == "fix", runs.c.kind != CHECK)
+    well = (runs.c.ending == Ending.SUCCEEDED, runs.c.mode == "fix", IS_ATTEMPT)
     return query.where(_mine.c.card_id == card_id, *well).order_by(runs.c.ended_at.desc()).limit(1)
 
 
@@ -90,5 +90,5 @@ def branch_of(db: Connection, card_id: CardId, repository: str) -> str:
 def _branch(card_id: Any, repository: Any) -> Select[Any]:
     joined = _mine.join(_theirs, _is_same).join(runs, runs.c.card_id == _theirs.c.card_id)
     query = select(runs.c.branch).select_from(joined)
-    mine = query.where(_mine.c.card_id == card_id, runs.c.repository == repository)
+    mine = query.where(_mine.c.card_id == card_id, runs.c.repository == repository, runs.c.kind != RERUN)
     return mine.order_by(runs.c.serial.desc()).limit(1)

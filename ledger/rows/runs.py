@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from ledger.events.run import RESTORED
-from ledger.ids import NO_QUESTION, BoardId, CardId, QuestionId, RunId
+from ledger.ids import NO_QUESTION, NO_RUN, BoardId, CardId, QuestionId, RunId
 from ledger.states import Ending, Priority, RunState, RunStatus
 
 
@@ -14,8 +14,9 @@ class RunRow:
 
     `files_changed` are of the newest checkpoint until the change is measured, with its lines. `commits` are
     those that were brought out to be published; `kept` as `commits` in RunEnded. `pushing`: it was about to
-    push, and nothing says since whether it did. `cause` as in RunEnded. `rank` orders the queue: the card's
-    place in its column, behind all that have a higher `priority`.
+    push, and nothing says since whether it did. `cause` as in RunEnded, `again_of` and `base_commit` as in
+    RunQueued. `rank` orders the queue: the card's place in its column, behind all that have a higher
+    `priority`.
     """
 
     run_id: RunId
@@ -91,6 +92,8 @@ class RunRow:
     workflow_value: str = ""
     priority: Priority = Priority.NORMAL
     played_by: str = ""
+    again_of: RunId = NO_RUN
+    base_commit: str = ""
 
     @property
     def alive(self) -> bool:
@@ -125,3 +128,14 @@ class RunRow:
     def is_adopted(self) -> bool:
         """It ended in a time that a restored ledger had lost: its traces on GitHub show it."""
         return self.reason == RESTORED
+
+
+@dataclass(frozen=True, slots=True)
+class PastRun:
+    """A run that is to be done again. `base` is the default branch's commit on which it began, empty where
+    that was not kept; `briefed`: its agent's briefing is kept.
+    """
+
+    run: RunRow
+    base: str
+    briefed: bool

@@ -24,6 +24,7 @@ class BriefingRow:
     omitted: tuple[str, ...]
     at: datetime
     issue: str
+    base: str = ""
 
 
 briefings = Table("view_briefings", VIEWS, *columns(BriefingRow, "run_id", "seq"))

@@ -57,7 +57,7 @@ from ledger.events.branch import BranchRebased
 from ledger.events.conversation import AssistantReplied, CommentReleased, PersonSaid
 from ledger.events.preference import LimitsChosen, PriorityChosen, PrioritySeen
 from ledger.events.pull import PullChanged, PullOpened
-from ledger.events.run import CHECK, BranchPushed, RunQueued
+from ledger.events.run import BESIDE, BranchPushed, RunQueued
 from ledger.fold import Fold
 from ledger.ids import CardId
 from ledger.rows.cards import CardRow
@@ -285,7 +285,7 @@ def _fold_assistant_replied(db: Connection, _recorded: Recorded, event: Assistan
 
 @fold.on(RunQueued)
 def _fold_run_queued(db: Connection, _recorded: Recorded, event: RunQueued) -> None:
-    if event.kind == CHECK:
+    if event.kind in BESIDE:
         return
     now = {"run_id": event.run_id, "attempts": event.attempt, "branch": event.branch, "put_back": 0}
     change(db, cards, {"card_id": event.card_id}, **now)

@@ -8,7 +8,7 @@ from ledger.db.rows import columns, find, keep, setter
 from ledger.db.tables import VIEWS
 from ledger.event import Recorded
 from ledger.events.access import RepositoryMoved
-from ledger.events.run import BranchExported
+from ledger.events.run import RERUN, BranchExported
 from ledger.events.stage import SnapshotTaken
 from ledger.fold import Fold
 from ledger.ids import CardId, RunId
@@ -56,7 +56,7 @@ fold.on(RepositoryMoved)(setter(changed_files, lambda e: {"repository": e.after}
 
 def _keep(db: Connection, run_id: RunId, files: tuple[str, ...], *, add: bool = False) -> None:
     run = runs.get(db, run_id)
-    if run is None:
+    if run is None or run.kind == RERUN:  # beside the card's own branch
         return
     known_changed_files = of_card(db, run.card_id) if add else None
     if known_changed_files is not None and known_changed_files.repository == run.repository:

@@ -20,7 +20,7 @@ from ledger.db.rows import (
 from ledger.db.tables import VIEWS
 from ledger.event import Recorded
 from ledger.events.pull import CheckFailure, ChecksAwaited, ChecksSettled, PullChanged, PullOpened
-from ledger.events.run import CHECK, BranchPushed, RunQueued
+from ledger.events.run import BESIDE, BranchPushed, RunQueued
 from ledger.fold import Fold
 from ledger.ids import CardId
 from ledger.rows.ci import CiRow
@@ -119,5 +119,5 @@ def _fold_run_queued(db: Connection, _recorded: Recorded, event: RunQueued) -> N
         if known_ci is not None:
             now = {"repaired": known_ci.head, "repairs": known_ci.repairs + 1}
             change(db, ci, {"card_id": event.card_id}, **now)
-    elif event.kind != CHECK:
+    elif event.kind not in BESIDE:
         change(db, ci, {"card_id": event.card_id}, repairs=0)

@@ -13,6 +13,7 @@ from sqlalchemy import (
     Integer,
     Select,
     Table,
+    and_,
     bindparam,
     case,
     func,
@@ -43,6 +44,7 @@ from ledger.events import run as happened
 from ledger.events.access import RepositoryMoved
 from ledger.events.board import CardConverted, ColumnRanked, ColumnsChanged
 from ledger.events.preference import RunReordered
+from ledger.events.run import CHECK, RERUN
 from ledger.events.turn import TurnStarted
 from ledger.events.workspace import Checkpointed
 from ledger.fold import Fold
@@ -94,6 +96,7 @@ runs = Table(
         postgresql_where=_QUEUED,
     ),
 )
+IS_ATTEMPT = and_(runs.c.kind != CHECK, runs.c.kind != RERUN)  # at its card
 fold = Fold()
 # Who plays it, as people name them: a specialist, an agent with its model, else the agent.
 PLAYER = case((runs.c.played_by != "", func.ltrim(runs.c.played_by, "@")), else_=runs.c.agent)

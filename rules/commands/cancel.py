@@ -6,6 +6,7 @@ from datetime import datetime
 from ledger.events.conversation import CommandGiven
 from ledger.events.run import RunStopAsked
 from rules.chatops.offers import CommandOffer, Urgency
+from rules.chatops.parser import run_of_button
 from rules.chatops.replies import answer_leaving, say
 from rules.intents.outbound import Decision
 from rules.policy.model import Policy
@@ -28,6 +29,13 @@ def offers(policy: Policy, snapshot: Snapshot) -> Iterator[CommandOffer]:
 def handle(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime) -> Decision:
     """Stop the live run for good; a card that was held back moves on once it has ended."""
     run = snapshot.live_run
+    named = run_of_button(given.source)
+    rerun = next((it for it in snapshot.reruns if it.run_id == named or (run is None and not named)), None)
+    if rerun is not None:
+        if rerun.stop_asked == "cancel":
+            return say(snapshot, given, f"{rerun.run_id} is already being cancelled.", is_done=True)
+        stop = RunStopAsked(rerun.run_id, "cancel", given.by, "/cardinal cancel")
+        return Decision((stop,), (f"{given.by} cancels {rerun.run_id}",))
     check = snapshot.live_check
     if run is None and check is not None:
         if check.stop_by:

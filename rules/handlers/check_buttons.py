@@ -73,7 +73,8 @@ def describe_superseded(snapshot: Snapshot, given: CommandGiven) -> str:
     A press that comes late, or twice, must not stop or start a run that the person never saw.
     """
     about, run = run_of_button(given.source), snapshot.run
-    if not about or run is None or run.run_id == about:
+    beside = {it.run_id for it in snapshot.reruns}
+    if not about or run is None or run.run_id == about or about in beside:
         return ""
     return f"That was about {about}, and {run.run_id} has started since: nothing was done."
 

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from ledger.ids import NO_RUN, RunId
 from ledger.states import CardState, Reason
 from rules.intents.outbound import Intent
 
@@ -17,10 +18,10 @@ class ChangeCardState(Intent, only_shows=True):
 
 @dataclass(frozen=True, slots=True)
 class QueueRun(Intent):
-    """Queue a new run. `kind`: first, revision, retry, or repair of checks that are red.
+    """Queue a new run. `kind`: first, revision, retry, check, rerun, or repair of checks that are red.
 
-    `mode` and its rule, `asked`, `reproduces`, `door`, `rebases`, `waits_for_parts` and `other_agent` are as
-    in RunQueued.
+    `mode` and its rule, `asked`, `reproduces`, `door`, `rebases`, `waits_for_parts`, `other_agent`,
+    `again_of` and `base_commit` are as in RunQueued; a rerun's `other_agent` may be `agent/model`.
     """
 
     kind: str
@@ -35,3 +36,5 @@ class QueueRun(Intent):
     rebases: bool = False
     waits_for_parts: bool = False
     other_agent: str = ""
+    again_of: RunId = NO_RUN
+    base_commit: str = ""

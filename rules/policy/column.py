@@ -205,16 +205,17 @@ class ColumnPolicy(PolicyModel):
         if choice not in self.agents:
             return self
         if not choice.startswith(MARK):
-            return self._with_agent(choice)
+            return self.with_agent(choice)
         name = choice.removeprefix(MARK)
         specialist = specialists[name]
-        column = self._with_agent(specialist.choice)
+        column = self.with_agent(specialist.choice)
         skills = tuple(dict.fromkeys((*self.skills, *specialist.skills)))
         return column.model_copy(
             update={"skills": skills, "stages": column.stages or specialist.stages(name)}
         )
 
-    def _with_agent(self, choice: str) -> "ColumnPolicy":
+    def with_agent(self, choice: str) -> "ColumnPolicy":
+        """Return the rules as `agent` or `agent/model` plays them, whether `agents` has it or not."""
         agent, _, model = choice.partition("/")
         if agent == self.agent:
             return self.model_copy(update={"model": model or self.model})

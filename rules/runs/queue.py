@@ -54,6 +54,7 @@ class Waiting:
     place: str = ""
     same_issue: str = ""  # why it waits for a run on the same issue; empty: it does not
     overlap: str = ""  # why it waits for the work of another card on the same files; empty: it does not
+    beside: bool = False  # it is beside the card's own runs: where the card stands makes no difference
     models: bool = True  # it calls models; one that does not only checks a commit, and takes no agent's place
 
     @property
@@ -280,7 +281,7 @@ class _Gate:
             yield outside_owner(run.repository, self._owner)
         if stopped := describe_stop(self._stops, run.card_id, run.column):
             yield stopped
-        if not run.models:
+        if run.beside or not run.models:
             return
         if run.leaving:
             yield "its card was dragged away: answer the question about that first"

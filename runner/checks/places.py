@@ -23,7 +23,7 @@ def clear_away(spec: RunSpec) -> None:
     """Remove the clean checkouts that a killed claim left of this card."""
     stand = {GATE: True, WITNESS: True, SET_UP: True, BROWSER: spec.reproduction, SERVERS: spec.servers}
     for purpose in (name for name, needed in stand.items() if needed):
-        _open(spec, f"{purpose}{spec.card_id}").destroy()
+        _open(spec, f"{purpose}{spec.place}").destroy()
 
 
 @contextmanager
@@ -33,7 +33,7 @@ def clean_room(run: RunContext, purpose: str, name: str = "", image: str = "") -
     Raises RunnerError.
     """
     spec = run.spec
-    with empty_place(spec, f"{purpose}{spec.card_id}", image) as workspace:
+    with empty_place(spec, f"{purpose}{spec.place}", image) as workspace:
         if name:
             check_out(run, workspace, name)
         yield workspace
@@ -68,7 +68,7 @@ def tenancy(spec: RunSpec) -> Tenancy:
 
     An investigation has a workspace of its own, apart from the card's.
     """
-    card_id = CardId(f"{LOOK}{spec.card_id}") if spec.investigates else spec.card_id
+    card_id = CardId(f"{LOOK}{spec.place}") if spec.investigates else spec.place
     return Tenancy(
         card_id=card_id,
         run_id=spec.run_id,

@@ -7,7 +7,7 @@ import os
 import re
 import secrets
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 from functools import partial
@@ -107,11 +107,20 @@ class Heads:
 class Mirror:
     """The host's bare copy of one repository; refs/heads are GitHub's, refs/cardinal those of runs."""
 
-    def __init__(self, folder: Path, repository: str, remote: Remote, beat: Beat) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        repository: str,
+        remote: Remote,
+        beat: Beat,
+        *,
+        stands_at: Mapping[str, str] | None = None,
+    ) -> None:
         name = re.sub(r"[^A-Za-z0-9._-]", "_", repository)
         mark = hashlib.sha256(repository.encode()).hexdigest()[:8]  # two names never share a folder
         self.path = folder / f"{name}-{mark}.git"
         self._repository, self.remote, self.beat = repository, remote, beat
+        self._stands_at = stands_at or {}  # commits that stand for the heads of these branches
         self._refused_tags = ""  # why the last fetch brought none
         # A commit's name stands for all that is behind it: what git said of names does not change.
         self._known: dict[str, Commit] = {}
@@ -146,6 +155,8 @@ class Mirror:
             raise self._error_of("fetch", fetched)
         self._check_size()
         base = self.head(base_branch)
+        if base_branch in self._stands_at and not self.has(base):
+            raise errors.GoneCommitError(self._repository, base)
         if not base:
             ran = self._git("for-each-ref", "--count=1", "refs/heads")
             raise (
@@ -171,8 +182,8 @@ class Mirror:
         return self._git(*args, *refs, online=True)
 
     def head(self, branch: str) -> str:
-        """Return the commit of a GitHub branch at the last fetch; empty without one."""
-        return read_ref(self.path, f"refs/heads/{branch}")
+        """Return a GitHub branch's commit at the last fetch, or what stands for it; empty without one."""
+        return self._stands_at.get(branch) or read_ref(self.path, f"refs/heads/{branch}")
 
     def fetch_heads(self, branch: str, base_branch: str) -> Heads:
         """Fetch all branches and return these two heads. Raises the errors of `fetch`."""

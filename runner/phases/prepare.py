@@ -31,6 +31,7 @@ from runner.phases.stage_transitions import stands_at
 from runner.prompts.briefing import digest_of
 from runner.run.exits import fail
 from runner.run.instructions import stack_event
+from runner.run.run_spec import RunSpec
 from runner.session.context import RunContext
 from runner.session.keep import keep
 from runner.session.stage_machine import may_edit
@@ -132,8 +133,8 @@ def admit(run: RunContext, *, allow_unsandboxed: bool) -> None:
     run.step(RunState.PREPARING)
     briefing, digest = spec.briefing, digest_of(spec.briefing.text)
     if run.history.instructed.briefed != digest:
-        event = BriefingMade(spec.run_id, briefing.text, digest, briefing.omitted, briefing.issue)
-        run.log.append(event, *keep(run, "briefing.md", BRIEFING, briefing.text))
+        event = BriefingMade(spec.run_id, briefing.text, digest, briefing.omitted, briefing.issue, spec.base)
+        run.log.append(event, *keep(run, "briefing.md", BRIEFING, briefing.text), *_say_unlike(spec))
     _instruct(run)
     run.deliver_answers()
     workspaces.require_program(run.agent, spec.workspace)
@@ -144,6 +145,12 @@ def admit(run: RunContext, *, allow_unsandboxed: bool) -> None:
             raise errors.UnsandboxedError(run.agent.name, run.workspace.locked)
         if all_lines(spec.validation):  # the repository's commands, on an agent's work
             raise errors.UnsandboxedError("what the repository's policy runs", run.workspace.locked)
+
+
+def _say_unlike(spec: RunSpec) -> tuple[Progressed, ...]:
+    """Return the line about what is not as in the run that this one does again; none where all is."""
+    text = f"Not as in {spec.again_of}: {'; '.join(spec.unlike)}."
+    return (Progressed(spec.run_id, text),) if spec.unlike else ()
 
 
 def prepare(run: RunContext, *, allow_unsandboxed: bool) -> str:

@@ -310,7 +310,7 @@ def result_on_base(spec: RunSpec, history: History) -> str:
     material = without_invisible("\n".join(part for part in (steps, said, errors) if part))
     # No text can hold its own digest, so none can forge the closing tag.
     tag = f"untrusted-{layers_digest(material)[:16]}"
-    without = "" if spec.kind == "first" or spec.investigates else _ON_BASE_ONLY
+    without = "" if spec.kind in ("first", "rerun") or spec.investigates else _ON_BASE_ONLY
     return (
         f"## In a browser, before you began\nThe card's steps were played on commit {played.head[:12]}:"
         f" {_browser_outcome(played)}{without} Text between <{tag}> and </{tag}> is what was played and what"

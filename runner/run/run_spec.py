@@ -6,12 +6,13 @@ from datetime import datetime
 from pathlib import Path
 from typing import Protocol
 
-from ledger.ids import CardId, RunId
+from ledger.ids import NO_RUN, CardId, RunId
 from ledger.model.policy_settings import HostSecret, Pipelines, RepositoryLimits, Resources
 from ledger.rows.threads import ThreadRow
 from runner.run.instructions import Equipment, Layer, stack
 
 INVESTIGATE = "investigate"
+AGAIN = "again-"  # begins the name of the place of a run beside its card's own
 
 
 class Limits(RepositoryLimits, Pipelines):
@@ -308,11 +309,19 @@ class RunSpec:
     secrets: tuple[HostSecret, ...] = ()
     depth: int = 0  # of the card below cards whose agents made the next one
     start: str = ""  # where the unfinished work of earlier runs on GitHub's branch began; empty for none
+    base_commit: str = ""  # of the base branch, on which the run works; empty: the newest
+    again_of: RunId = NO_RUN  # the run that this one does again, beside the card's own
+    unlike: tuple[str, ...] = ()  # what is not as in that run, for people
     repository_id: str = ""  # GitHub's, which no later repository of that name has; empty for a clone
 
     @property
     def stack(self) -> tuple[Layer, ...]:
         return stack(self.mode, self.instructions, self.briefing.text, self.equipment.layers)
+
+    @property
+    def place(self) -> CardId:
+        """The name of the run's workspace: the card's, or one of its own."""
+        return CardId(f"{AGAIN}{self.run_id}") if self.again_of else self.card_id
 
     @property
     def reference(self) -> str:

@@ -5,13 +5,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
-from ledger.ids import CardId, RunId
+from ledger.ids import NO_RUN, CardId, RunId
 from ledger.model.policy_settings import Resources
 from runner.agents.contract import Layout
 from runner.exec.child import Child
 from runner.run.run_spec import HostPaths, ToolServerSpec
-
-NO_RUN = RunId("")
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from sqlalchemy import Connection, Engine
 
 from bot.state import policies
-from ledger.events.run import CHECK
+from ledger.events.run import BESIDE
 from ledger.ids import BoardId, CardId
 from ledger.log import event_store
 from ledger.states import Ending, RunState
@@ -63,7 +63,7 @@ class Watch:
             card = cards.get(db, card_id)
             if card is None:
                 return CardWatch()
-            of_card = [run for run in runs.of_card(db, card_id) if run.kind != CHECK]
+            of_card = [run for run in runs.of_card(db, card_id) if run.kind not in BESIDE]
             newest = of_card[0] if of_card else None
         if newest is None:
             return CardWatch(pull_number=card.pull_number)

@@ -63,6 +63,8 @@ def _breadcrumbs(story: Story) -> str:
             crumbs.append(f"**{name} {'✗' if run.ending is not None else '●'}**")
         else:
             crumbs.append(f"{name} ○")
+    if run.again_of:
+        crumbs[-1] = crumbs[-1].replace(STAGES[-1], "branch")  # it opens no pull request
     return " → ".join(crumbs)
 
 
@@ -89,7 +91,7 @@ def _stage(run: RunRow) -> int:
 
 def _facts(story: Story) -> str:
     run = story.run
-    attempt = f"attempt {run.attempt}" if run.attempt > 1 else ""
+    attempt = f"attempt {run.attempt}" if run.attempt > 1 and not run.again_of else ""
     flow = describe_workflow(run.workflow, run.workflow_rule, run.workflow_value)
     flow = f"workflow {flow}" if flow and run.workflow_rule != "column" else ""
     # A fix because the column says so is what everybody expects; whatever else is said with its reason.
@@ -119,7 +121,7 @@ def _describe_now(story: Story) -> str:
     if run.ending is not None:
         return quote(run.detail, 1_000)
     if run.state is RunState.QUEUED:
-        return quote(story.card.because, 500)
+        return "" if run.again_of else quote(story.card.because, 500)
     if run.state is RunState.AWAITING_APPROVAL:
         return "⬇️ The plan is below: approve it there, or ask for changes."
     if run.state is RunState.PARKED and run.question_id:
@@ -153,6 +155,8 @@ def _lead_onward(story: Story) -> str:
 
 def _controls(story: Story) -> str:
     run = story.run
+    if run.again_of:
+        return ""  # a box is about the card's own run
     if run.ending is not None:
         boxes = [box("retry", "Try again")] if run.ending is not Ending.SUCCEEDED else []
     elif run.state is RunState.AWAITING_APPROVAL:

@@ -111,7 +111,7 @@ def _success(story: Story) -> str:
             reproduction.list_plays(story.reproductions, story.site),
             " · ".join(filter(None, facts)),
             _remarks(story),
-            ask if pull else "",
+            _next_beside(story) if run.again_of else ask if pull else "",
         ),
         (artifacts.list_artifacts(story),),
     )
@@ -128,7 +128,7 @@ def _failure(story: Story) -> str:
             evidence.checks_table(story.checks),
             reproduction.list_plays(story.reproductions, story.site),
             _next_step(story),
-            box("retry", "Try again (or reply `/cardinal retry`)"),
+            _retry_box(story),
         ),
         (
             evidence.failing(story.checks),
@@ -139,7 +139,21 @@ def _failure(story: Story) -> str:
     )
 
 
+def _next_beside(story: Story) -> str:
+    """Return the next step after a run that did another one again, with a branch of its own."""
+    run = story.run
+    what = f"branch {code(run.branch)} with the work of" if run.pushed_head else "it with"
+    return f"Next: compare {what} {run.again_of}. The card and its pull request stay as they are."
+
+
+def _retry_box(story: Story) -> str:
+    """Return the box for another attempt at the card; none below a run that is not one."""
+    return "" if story.run.again_of else box("retry", "Try again (or reply `/cardinal retry`)")
+
+
 def _next_step(story: Story) -> str:
+    if story.run.again_of:
+        return f"Next: look at the reason above. `/cardinal rerun {story.run.again_of}` does it once more."
     if story.run.reason == "provider":
         return (
             "Next: nothing is wrong with the work. Try again once the provider responds: the same session"
@@ -162,7 +176,7 @@ def _receipt(story: Story) -> str:
             run_story.stop_account(story),
             quote(run.stop_why, 1_000),
             _last_known(story),
-            box("retry", "Try again (or reply `/cardinal retry`)"),
+            _retry_box(story),
         )
     )
 

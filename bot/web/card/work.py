@@ -18,6 +18,7 @@ from bot.web.site.diff import parse_patch
 from bot.web.site.layout import Site
 from bot.web.site.lists import fit_rows
 from bot.web.site.report import ReportView, report_view
+from ledger.events.run import RERUN
 from ledger.events.witness import witness_text
 from ledger.log import event_store
 from ledger.queue.sign_ins import SignIn
@@ -74,7 +75,7 @@ class WorkView:
 def work_of(site: Site, visit: SignIn, snapshot: Snapshot, policy: Policy) -> WorkView | None:
     """Return the work of the card's newest run that has any; None before. Raises BusyError."""
     with event_store.reading(site.engine) as db:
-        listed = runs.of_card(db, snapshot.card_id)
+        listed = [run for run in runs.of_card(db, snapshot.card_id) if run.kind != RERUN]
         known = reports.of_runs(db, [run.run_id for run in listed])
         run = snapshot.live_run or next((it for it in listed if it.run_id in known), snapshot.run)
         if run is None:

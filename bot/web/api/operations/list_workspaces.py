@@ -13,6 +13,7 @@ from ledger.log import event_store
 from ledger.queries import workspaces
 from ledger.queries.card_filter import CardScope
 from ledger.queries.workspaces import ListedWorkspace, WorkspaceFilter
+from rules.runs.mode import INVESTIGATE
 from runner.text.untrusted import without_invisible as clean
 
 PATH = "/workspaces"
@@ -106,7 +107,7 @@ def as_row(it: ListedWorkspace) -> WorkspaceInList:
         card=card.card_id,
         title=clean(card.title),
         column=clean(card.column or ""),
-        investigates=workspace.place != workspace.card_id,
+        investigates=it.run.mode == INVESTIGATE,
         host=clean(workspace.host),
         size_mb=round(workspace.disk_bytes / BYTES_PER_MB, 1),
         used_at=workspace.taken_at,

@@ -1,0 +1,146 @@
+"""Do again what a run did, beside it: same briefing, policy and commit, with another agent if you like."""
+
+import re
+from dataclasses import dataclass
+from datetime import datetime
+
+from ledger.events.conversation import CommandGiven
+from ledger.events.run import CHECK, RERUN
+from ledger.rows.runs import PastRun
+from rules.chatops.parser import door_of
+from rules.chatops.replies import say
+from rules.intents.internal import QueueRun
+from rules.intents.outbound import Decision
+from rules.policy.column import ColumnPolicy
+from rules.policy.model import Policy
+from rules.policy.roles import Role
+from rules.policy.stages import MARK
+from rules.runs.rerun import MAX_AT_ONCE
+from rules.snapshot import Snapshot
+from rules.text import alternatives, code
+
+USAGE = "/cardinal rerun [run] [--agent <agent>] [--model <model>] [--base as-then|now]"
+ROLE = Role.WRITE
+TAKES = "optional"
+ALSO = ("retry", "approve")  # it starts a run, and its plan waits for nobody
+INSTEAD = "Options: `--agent`, `--model` and `--base`."
+AS_THEN, NOW = "as-then", "now"
+_RUN = re.compile(r"r[1-9][0-9]{0,17}")
+_DASHES = re.compile(r"(?:--|—|–)(agent|model|base)")  # a telephone makes one dash of two
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """The words of the command; empty where nothing is said. `wrong` is a word that means nothing."""
+
+    run: str = ""
+    agent: str = ""
+    model: str = ""
+    base: str = AS_THEN
+    wrong: str = ""
+
+
+def read_wish(argument: str) -> Wish:
+    """Return the wish in the words after the command."""
+    said: dict[str, str] = {}
+    words = argument.replace("`", " ").replace("=", " ").split()
+    while words:
+        word = words.pop(0)
+        option = _DASHES.fullmatch(word)
+        if option and words and not _DASHES.fullmatch(words[0]) and option[1] not in said:
+            said[option[1]] = words.pop(0)
+        elif not option and "run" not in said and _RUN.fullmatch(word.lower()):
+            said["run"] = word.lower()
+        else:
+            return Wish(wrong=word)
+    if said.get("base", AS_THEN) not in (AS_THEN, NOW):
+        return Wish(wrong=said["base"])
+    return Wish(**said)
+
+
+def handle(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime) -> Decision:
+    """Queue the run where the earlier one is known well enough, and the policy has that agent and model."""
+    wish = read_wish(given.argument)
+    if wish.wrong:
+        return say(
+            snapshot, given, f"No run was started: {code(wish.wrong, 60)} is unclear. Write `{USAGE}`."
+        )
+    past = snapshot.past
+    because = _obstacle(snapshot, past, wish)
+    if because or past is None:
+        return say(snapshot, given, f"No run was started: {because}.")
+    choice = _choose(wish, past)
+    if choice and (unknown := _unknown(policy, past, choice)):
+        return say(snapshot, given, f"No run was started: {unknown}.")
+    run = past.run
+    queued = QueueRun(
+        snapshot.card_id,
+        RERUN,
+        given.by,
+        plan_required=False,
+        mode=run.mode,
+        mode_rule="repeat",
+        mode_value=run.run_id,
+        asked=run.asked,
+        reproduces=run.reproduces,
+        door=door_of(given.source),
+        other_agent=choice,
+        again_of=run.run_id,
+        base_commit=past.base if wish.base == AS_THEN else "",
+    )
+    with_whom = f" with {code(choice, 80)}" if choice else ""
+    where = "on the commit of then" if wish.base == AS_THEN else "on today's base"
+    return Decision((queued,), (f"{run.run_id} is done again{with_whom}, {where}, beside it",))
+
+
+def _obstacle(snapshot: Snapshot, past: PastRun | None, wish: Wish) -> str:
+    """Return why that run cannot be done again, with the way out; empty when it can."""
+    if snapshot.archived:
+        return "the card left the board"
+    if past is None:
+        which = wish.run or "a run"
+        return f"this card has no {which}: name one of its own runs, such as `/cardinal rerun r12`"
+    run = past.run
+    if run.kind == CHECK:
+        return f"{run.run_id} only checked a commit: `/cardinal check` does so again"
+    if not past.briefed:
+        return (
+            f"no briefing of {run.run_id} is kept, since no agent began: `/cardinal retry` starts a new run"
+        )
+    if wish.base == AS_THEN and not past.base:
+        return f"it was not recorded on which commit {run.run_id} began: add `--base {NOW}`"
+    if len(snapshot.reruns) >= MAX_AT_ONCE:
+        names = ", ".join(it.run_id for it in snapshot.reruns)
+        return f"{names} are at work beside this card already: wait for one, or `/cardinal cancel`"
+    return ""
+
+
+def _choose(wish: Wish, past: PastRun) -> str:
+    """Return the agent, with its model, that is to play it; empty for that of then."""
+    if not (wish.agent or wish.model):
+        return ""
+    agent = wish.agent or past.run.agent
+    return f"{agent}/{wish.model}" if wish.model else agent
+
+
+def _unknown(policy: Policy, past: PastRun, choice: str) -> str:
+    """Return why today's policy, and that of then, have no such agent or model; empty where one has it."""
+    known: dict[str, set[str]] = {}
+    then = ColumnPolicy.model_validate_json(past.run.settings)
+    for column in (then, *policy.board.columns.values()):
+        known.setdefault(column.agent, set()).update({column.model, *column.models})
+        for name in (it for it in column.agents if not it.startswith(MARK)):
+            agent, _, model = name.partition("/")
+            known.setdefault(agent, set()).update({model or "default", *column.models})
+    agent, _, model = choice.partition("/")
+    if agent not in known:
+        return f"no column of the policy has the agent {code(agent, 60)}: choose {_listed(known)}"
+    if model and model not in known[agent]:
+        return (
+            f"no column gives {code(agent, 60)} the model {code(model, 60)}: choose {_listed(known[agent])}"
+        )
+    return ""
+
+
+def _listed(names: "set[str] | dict[str, set[str]]") -> str:
+    return alternatives(code(name, 60) for name in sorted(names)[:20])

@@ -1,0 +1,44 @@
+"""Runs that do again what an earlier one did, beside the card's own: what is shown of them, and their end."""
+
+from ledger.events.board import StopOrdered
+from ledger.events.run import RunEnded, RunEvent, RunParked, RunQueued, RunStopAsked
+from ledger.ids import CardId
+from ledger.rows.runs import RunRow
+from ledger.states import Ending, RunState
+from rules.card.left_column import end_waiting
+from rules.intents.outbound import Decision, Intent, PostReport, UpdateTicker, WriteFindings, WriteRunComment
+from rules.runs.mode import INVESTIGATE
+from rules.snapshot import Snapshot
+
+MAX_AT_ONCE = 3  # of a card
+ASKED = (
+    "it needs a person, and a run beside the card's own waits for nobody: its page has the question. Change"
+    " what it asks about (the policy, the budget, the issue), then rerun it"
+)
+
+
+def follow_rerun(snapshot: Snapshot, run: RunRow, event: RunEvent) -> Decision:
+    """Show the run and report its end: it moves no card, and touches no branch or pull request of the card.
+
+    One that waits for a person ends: the card's answers are for its own run.
+    """
+    card = snapshot.card_id
+    shown: list[Intent] = [WriteRunComment(card, run.run_id)]
+    if isinstance(event, RunQueued | RunEnded):
+        shown.append(UpdateTicker(CardId(snapshot.board_id)))
+    if isinstance(event, RunEnded):
+        found = run.mode == INVESTIGATE and event.ending is Ending.SUCCEEDED
+        shown.insert(0, WriteFindings(card, run.run_id) if found else PostReport(card, run.run_id))
+    decision = Decision(tuple(shown), (f"{run.run_id} is beside the card's own runs",))
+    if isinstance(event, RunParked) and run.state is RunState.PARKED:
+        decision += Decision((end_waiting(run, "gave_up", ASKED),))
+    return decision
+
+
+def stop_rerun(run: RunRow, event: StopOrdered) -> Decision:
+    """Cancel a live rerun in the scope of a kill switch: it has no card that could let it go on."""
+    named = {"board": run.board_id, "column": run.column, "card": run.card_id}
+    if run.board_id != event.board_id or named[event.scope] != event.target or run.stop_asked:
+        return Decision()
+    stop = RunStopAsked(run.run_id, "cancel", event.by, f"{event.scope} stopped")
+    return Decision((stop,), (f"the {event.scope} is stopped",))

@@ -1,0 +1,169 @@
+"""`/cardinal rerun`: an earlier run is done again beside it, and the card's own runs do not notice."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from ledger.events.board import StopOrdered
+from ledger.events.run import (
+    BranchPushed,
+    PlanProposed,
+    QuestionAsked,
+    RunEnded,
+    RunParked,
+    RunStepped,
+    RunStopAsked,
+    ThreadAnswered,
+)
+from ledger.ids import QuestionId, RunId
+from ledger.rows.runs import PastRun, RunRow
+from ledger.states import Ending, RunState
+from rules.chatops.parser import Parsed, Permitted, permit
+from rules.commands.rerun import read_wish
+from rules.intents.internal import QueueRun
+from rules.intents.outbound import PostReport, WriteFindings, WriteRunComment
+from rules.policy.column import ColumnPolicy
+from rules.policy.model import Policy
+from rules.runs.rerun import stop_rerun
+from rules.snapshot import Snapshot
+from tests.rules.chatops.test_offers import PICKY
+from tests.rules.commands.cases import handled, told
+from tests.rules.scene import BOARD, CARD, POLICY, R1, asks, card, ended, given, kinds, only, pull, run
+
+R2 = RunId("r2")
+SETTINGS = ColumnPolicy(archetype="execution", agents=("codex", "claude/opus")).to_json()
+PAST = PastRun(ended(settings=SETTINGS, agent="claude"), "b" * 40, briefed=True)
+BESIDE = replace(run(RunState.WORKING), run_id=R2, kind="rerun", again_of=R1)
+AGAIN = QueueRun(
+    CARD,
+    "rerun",
+    "bob",
+    plan_required=False,
+    mode="fix",
+    mode_rule="repeat",
+    mode_value="r1",
+    door="comment",
+    again_of=R1,
+    base_commit="b" * 40,
+)
+
+
+def with_past(past: PastRun | None = PAST, **changes: Any) -> Snapshot:
+    return card(**{"run": ended(), "past": past, **changes})
+
+
+@pytest.mark.parametrize(
+    ("said", "changes"),
+    [
+        ("", {}),
+        ("r1", {}),
+        ("R1 --base as-then", {}),
+        ("r1 --base now", {"base_commit": ""}),
+        ("--agent codex r1", {"other_agent": "codex"}),
+        ("r1 —agent=codex", {"other_agent": "codex"}),
+        ("r1 --model opus", {"other_agent": "claude/opus"}),
+        ("r1 `--agent` claude --model opus --base now", {"other_agent": "claude/opus", "base_commit": ""}),
+    ],
+)
+@pytest.mark.parametrize("column", ["In Progress", "Review", "Done", "Tasks", None])
+def test_it_is_queued_wherever_the_card_stands(
+    said: str, changes: dict[str, Any], column: str | None
+) -> None:
+    assert handled("rerun", with_past(column=column), said) == (replace(AGAIN, **changes),)
+
+
+@pytest.mark.parametrize("own", [run(), run(RunState.PARKED), ended(Ending.FAILED)])
+def test_the_card_s_own_run_and_pull_request_make_no_difference(own: RunRow) -> None:
+    assert handled("rerun", with_past(run=own, pull=pull("merged"))) == (AGAIN,)
+
+
+@pytest.mark.parametrize(
+    ("snapshot", "argument", "said"),
+    [
+        (with_past(None), "r9", "this card has no r9"),
+        (with_past(replace(PAST, briefed=False)), "r1", "`/cardinal retry` starts a new run"),
+        (with_past(replace(PAST, base="")), "r1", "add `--base now`"),
+        (with_past(PastRun(ended(kind="check"), "", briefed=False)), "r1", "`/cardinal check` does so again"),
+        (with_past(archived=True), "r1", "left the board"),
+        (with_past(reruns=(BESIDE, BESIDE, BESIDE)), "r1", "are at work beside this card already"),
+        (with_past(), "r1 --agent gemini", "no column of the policy has the agent `gemini`"),
+        (with_past(), "r1 --agent codex --model opus", "no column gives `codex` the model `opus`"),
+        (with_past(), "r1 --base yesterday", "`yesterday` is unclear"),
+        (with_past(), "r1 --agent", "`--agent` is unclear"),
+        (with_past(), "r1 --agent codex --agent claude", "`--agent` is unclear"),
+        (with_past(), "r1 please", "`please` is unclear"),
+        (with_past(), "r1 r2", "`r2` is unclear"),
+        (with_past(), "r0", "`r0` is unclear"),
+    ],
+)
+def test_it_says_why_nothing_was_started(snapshot: Snapshot, argument: str, said: str) -> None:
+    assert said in told("rerun", snapshot, argument)
+
+
+def test_who_may_not_start_a_run_or_approve_its_plan_repeats_none() -> None:
+    def may(role: str, by: Policy = POLICY) -> bool:
+        return isinstance(permit(by, Parsed("rerun", "r1"), role=role, login="carol"), Permitted)
+
+    assert [may(role) for role in ("read", "triage", "write", "admin")] == [False, False, True, True]
+    assert [may(role, PICKY) for role in ("write", "maintain", "admin")] == [False, False, True]
+
+
+def test_a_long_text_is_read_once() -> None:
+    assert read_wish("r1 " * 5_000).wrong == "r1"
+    assert read_wish("--agent " + "x" * 8_000).agent == "x" * 8_000
+
+
+MOVES_NOTHING = [
+    RunStepped(R2, RunState.CLAIMED, RunState.PREPARING),
+    PlanProposed(R2, 1, "Greet", ("one",)),
+    BranchPushed(R2, "cardinal/12-add-login-r2", "d" * 40),
+    ThreadAnswered(R2, "t1", "Done."),
+    QuestionAsked(R2, QuestionId("r2-q1"), "agent", "Which?", ()),
+]
+
+
+@pytest.mark.parametrize("event", MOVES_NOTHING, ids=lambda it: type(it).__name__)
+def test_what_happens_in_it_is_shown_and_does_nothing_to_the_card(event: Any) -> None:
+    snapshot = card(run=ended(), pull=pull(), rerun=BESIDE)
+    assert asks(snapshot, event) == (WriteRunComment(CARD, R2),)
+
+
+def test_its_end_is_reported_and_moves_no_card() -> None:
+    over = RunEnded(R2, Ending.SUCCEEDED, "", "", "publishing")
+    snapshot = card(run=run(), rerun=replace(BESIDE, state=RunState.ENDED, ending=Ending.SUCCEEDED))
+    assert kinds(asks(snapshot, over)) == ["PostReport", "WriteRunComment", "UpdateTicker"]
+    looked = replace(snapshot, rerun=replace(BESIDE, mode="investigate"))
+    assert asks(looked, over)[0] == WriteFindings(CARD, R2)
+    assert asks(snapshot, over)[0] == PostReport(CARD, R2)
+
+
+@pytest.mark.parametrize("why", ["question", "limit", "pause"])
+def test_one_that_waits_for_a_person_ends_and_says_what_to_do(why: str) -> None:
+    snapshot = card(run=run(), rerun=replace(BESIDE, state=RunState.PARKED))
+    end = only(asks(snapshot, RunParked(R2, why)), RunEnded)
+    assert (end.run_id, end.ending, end.reason) == (R2, Ending.CANCELLED, "gave_up")
+    assert "then rerun it" in end.detail
+
+
+def test_cancel_is_for_the_card_s_own_run_unless_it_names_the_other_one() -> None:
+    both = card(run=run(), reruns=(BESIDE,))
+    assert only(asks(both, given("cancel")), RunStopAsked).run_id == R1
+    assert only(asks(card(run=ended(), reruns=(BESIDE,)), given("cancel")), RunStopAsked).run_id == R2
+    named = given("cancel", source="cli:cancel:r2", place="cli")
+    assert only(asks(both, named), RunStopAsked).run_id == R2
+
+
+@pytest.mark.parametrize(
+    ("scope", "target", "stops"),
+    [
+        ("board", BOARD, True),
+        ("column", "In Progress", True),
+        ("column", "Review", False),
+        ("card", CARD, True),
+        ("card", "PVTI_2", False),
+    ],
+)
+def test_a_kill_switch_cancels_it(scope: str, target: str, stops: bool) -> None:
+    asked = stop_rerun(BESIDE, StopOrdered(BOARD, scope, target, "bob")).intents
+    assert bool(asked) == stops
