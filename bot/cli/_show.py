@@ -156,7 +156,7 @@ def _fact_lines(
         case [dict(), *_] if not isinstance(columns, Mapping):
             yield from answer_rows(value, columns)
             return
-        case dict() if any(isinstance(it, dict) for it in value.values()):
+        case dict() if name.endswith("_by"):
             for inner, facts in value.items():
                 yield from answer_lines({f"{name.removesuffix('_by')} by {inner}": facts})
             return
