@@ -222,9 +222,8 @@ def _place(row: runs.QueuedRow) -> str:
     """Return the name of the run's workspace; empty for a run that only checks, which has one of its own."""
     if row.kind == CHECK:
         return ""
-    if row.kind == RERUN:
-        return f"{AGAIN}{row.run_id}"
-    return f"{LOOK}{row.card_id}" if row.mode == INVESTIGATE else row.card_id
+    own = f"{AGAIN}{row.run_id}" if row.kind == RERUN else row.card_id
+    return f"{LOOK}{own}" if row.mode == INVESTIGATE else own
 
 
 def _list_queued(db: Connection, board_id: BoardId, policy: Policy) -> tuple[runs.QueuedRow, ...]:

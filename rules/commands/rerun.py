@@ -4,6 +4,8 @@ import re
 from dataclasses import dataclass
 from datetime import datetime
 
+from pydantic import ValidationError
+
 from ledger.events.conversation import CommandGiven
 from ledger.events.run import CHECK, RERUN
 from ledger.rows.runs import PastRun
@@ -98,8 +100,8 @@ def _obstacle(snapshot: Snapshot, past: PastRun | None, wish: Wish) -> str:
     if snapshot.archived:
         return "the card left the board"
     if past is None:
-        which = wish.run or "a run"
-        return f"this card has no {which}: name one of its own runs, such as `/cardinal rerun r12`"
+        which = f"no {wish.run}: name one of its own runs" if wish.run else "no run yet"
+        return f"this card has {which}"
     run = past.run
     if run.kind == CHECK:
         return f"{run.run_id} only checked a commit: `/cardinal check` does so again"
@@ -107,12 +109,22 @@ def _obstacle(snapshot: Snapshot, past: PastRun | None, wish: Wish) -> str:
         return (
             f"no briefing of {run.run_id} is kept, since no agent began: `/cardinal retry` starts a new run"
         )
+    if _settings_of(past) is None:
+        return f"{run.run_id} had settings that this Cardinal cannot read: `/cardinal retry` starts a new run"
     if wish.base == AS_THEN and not past.base:
         return f"it was not recorded on which commit {run.run_id} began: add `--base {NOW}`"
     if len(snapshot.reruns) >= MAX_AT_ONCE:
         names = ", ".join(it.run_id for it in snapshot.reruns)
         return f"{names} are at work beside this card already: wait for one, or `/cardinal cancel`"
     return ""
+
+
+def _settings_of(past: PastRun) -> ColumnPolicy | None:
+    """Return the column's policy of then; None where an older Cardinal wrote what this one does not know."""
+    try:
+        return ColumnPolicy.model_validate_json(past.run.settings)
+    except ValidationError:
+        return None
 
 
 def _choose(wish: Wish, past: PastRun) -> str:
@@ -126,8 +138,8 @@ def _choose(wish: Wish, past: PastRun) -> str:
 def _unknown(policy: Policy, past: PastRun, choice: str) -> str:
     """Return why today's policy, and that of then, have no such agent or model; empty where one has it."""
     known: dict[str, set[str]] = {}
-    then = ColumnPolicy.model_validate_json(past.run.settings)
-    for column in (then, *policy.board.columns.values()):
+    then = _settings_of(past)
+    for column in (*filter(None, (then,)), *policy.board.columns.values()):
         known.setdefault(column.agent, set()).update({column.model, *column.models})
         for name in (it for it in column.agents if not it.startswith(MARK)):
             agent, _, model = name.partition("/")

@@ -226,7 +226,8 @@ class Checkout:
         head, _, files = commits.partition(" ")
         facts = [row.partition(" ") for row in rows]
         names = tuple(unquote_path(name) for word, _, name in facts if word == "uncommitted")
-        counts = (int(number) for word, _, number in facts if word == "uncommitted-files")
+        numbers = (text.strip() for word, _, text in facts if word == "uncommitted-files")
+        counts = (int(number) for number in numbers if number.isdecimal())
         return KeptFiles(head, files, "incomplete" not in rows, names, next(counts, 0))
 
     def uncommit(self, ref: str) -> None:
