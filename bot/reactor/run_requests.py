@@ -12,6 +12,7 @@ from ledger.ids import RunId
 from ledger.queries import attempts, same_issue
 from ledger.rows.cards import CardRow
 from ledger.rows.runs import RunRow
+from ledger.run_modes import SCRATCH, SCRATCH_BEGINS
 from ledger.states import RunState
 from ledger.views import cards, instructions, placements, runs
 from rules.card.agent_choice import apply_choice
@@ -64,8 +65,14 @@ def queue_run(db: Connection, policy: Policy, intent: QueueRun) -> tuple[Event, 
             agent=column.agent,
             session_id=_session(newest, column.agent, intent.mode),
             settings=column.to_json(),
+            folder=_folder(card, intent.mode),
         ),
     )
+
+
+def _folder(card: CardRow, mode: str) -> str:
+    """Return the name of the files that the run works on; empty where it has the repository."""
+    return f"{SCRATCH_BEGINS}{card.card_id}" if mode == SCRATCH else ""
 
 
 def _check(db: Connection, policy: Policy, intent: QueueRun, card: CardRow) -> tuple[Event, ...]:

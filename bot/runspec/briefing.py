@@ -17,6 +17,7 @@ from ledger.rows.cards import CardRow
 from ledger.rows.links import is_open
 from ledger.rows.messages import MessageRow
 from ledger.rows.runs import RunRow
+from ledger.run_modes import INVESTIGATE
 from ledger.states import Ending
 from ledger.views import (
     cards,
@@ -29,7 +30,6 @@ from ledger.views import (
     threads,
 )
 from rules.card.dependencies import may_name
-from rules.runs.mode import INVESTIGATE
 from runner.prompts import briefing
 from runner.prompts.briefing import (
     BriefingSource,

@@ -22,12 +22,13 @@ from ledger.ids import CardId, RunId
 from ledger.lifecycle import retention
 from ledger.log import event_store
 from ledger.queue import leases
+from ledger.run_modes import LOOK, card_of_workspace
 from ledger.states import RUN_HELD, CardState, RunState
-from ledger.views import artifacts, cards, checkpoints, runs
+from ledger.views import artifacts, cards, checkpoints, folders, runs
 from ledger.views.artifacts import ArtifactRow
 from runner import workspaces
 from runner.artifacts.store import Store, store_of
-from runner.checks.places import LOOK, PURPOSES
+from runner.checks.places import PURPOSES
 from runner.errors import RunnerError
 from runner.git import cleanup
 from runner.phases.recheck import PREFIX
@@ -110,9 +111,13 @@ def _too_much(services: Services, besides: tuple[ArtifactRow, ...]) -> tuple[Art
 
 
 def _is_needed(services: Services, db: Connection, digest: str) -> bool:
-    """Tell whether a file is an artifact, or part of a checkpoint that is not too old."""
+    """Tell whether a file is an artifact, or part of a snapshot or checkpoint that is not too old."""
     since = services.now() - timedelta(days=services.config.artifact_days)
-    return artifacts.is_kept(db, digest) or checkpoints.is_in_checkpoint(db, digest, since)
+    return (
+        artifacts.is_kept(db, digest)
+        or folders.is_snapshot(db, digest, since)
+        or checkpoints.is_in_checkpoint(db, digest, since)
+    )
 
 
 def _remove_artifacts(
@@ -254,7 +259,7 @@ def _is_over(db: Connection, places: HostPaths, place: CardId) -> bool:
         run = runs.get(db, RunId(place.removeprefix(PREFIX)))
         return run is None or run.state not in RUN_HELD
     clean = next((purpose for purpose in PURPOSES if place.startswith(purpose)), "")
-    card_id = CardId(place.removeprefix(clean).removeprefix(LOOK))
+    card_id = CardId(card_of_workspace(place.removeprefix(clean)))
     newest = next(iter(runs.of_card(db, card_id, limit=1)), None)
     works = newest is not None and newest.state is not RunState.ENDED
     if clean:

@@ -23,15 +23,14 @@ from ledger.queries import run_queue
 from ledger.queue import hosts, leases, restored
 from ledger.queue.leases import Lease
 from ledger.rows.runs import RunRow
+from ledger.run_modes import workspace_name
 from ledger.states import RUN_HELD, Ending, Reason, RunState
 from ledger.views import boards, budgets, questions, runs, workspaces
 from rules.policy.column import ColumnPolicy
 from rules.policy.model import Policy
 from rules.runs.queue import Demand, HostCapacity, RunSelection, Waiting, choose_runs, shares
 from rules.snapshot import LEAVE
-from runner.checks.places import LOOK
 from runner.errors import KilledError
-from runner.run.run_spec import INVESTIGATE
 
 MAX_WAITING = 50  # how far down a column's queue a tick looks: more cannot start at once anyway
 LEASE_PREFIX = "run:"
@@ -213,7 +212,7 @@ def _place(row: runs.QueuedRow) -> str:
     """Return the name of the run's workspace; empty for a run that only checks, which has one of its own."""
     if row.kind == CHECK:
         return ""
-    return f"{LOOK}{row.card_id}" if row.mode == INVESTIGATE else row.card_id
+    return workspace_name(row.mode, row.card_id, row.folder)
 
 
 def _list_queued(db: Connection, board_id: BoardId, policy: Policy) -> tuple[runs.QueuedRow, ...]:

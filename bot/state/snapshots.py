@@ -32,6 +32,7 @@ from ledger.rows.losses import LossRow
 from ledger.rows.placements import PlacementRow
 from ledger.rows.runs import RunRow
 from ledger.rows.stops import StopRow
+from ledger.run_modes import FIX
 from ledger.states import CardState, Ending, Reason, RunState
 from ledger.views import (
     base_moves,
@@ -60,7 +61,6 @@ from rules.answers import rule_about
 from rules.card import overlap
 from rules.policy.model import Policy
 from rules.runs.kill_switch import targets
-from rules.runs.mode import INVESTIGATE
 from rules.runs.queue import Waiting
 from rules.runs.start import MAX_KEPT
 from rules.snapshot import (
@@ -99,7 +99,7 @@ def hold_back(db: Connection, policy: Policy, queue: Iterable[Waiting]) -> tuple
 
 def _obstacle(db: Connection, waiting: Waiting) -> str:
     run = runs.get(db, RunId(waiting.run_id))
-    if run is None or run.claimed_at is not None or run.mode != "fix":
+    if run is None or run.claimed_at is not None or run.mode != FIX:
         return ""  # what has begun waits for nobody, so that two never wait for each other
     card = cards.get(db, waiting.card_id)
     own_pull = card.pull_number if card is not None and card.pull_state == "open" else None
@@ -310,7 +310,7 @@ def _was_served(db: Connection, row: CardRow) -> bool:
 
 def _find_worked_repository(db: Connection, card_id: CardId) -> str:
     past = runs.of_card(db, card_id, limit=MAX_KEPT)
-    began = (run.repository for run in past if run.mode != INVESTIGATE and run.claimed_at is not None)
+    began = (run.repository for run in past if run.mode == FIX and run.claimed_at is not None)
     return next(began, "")
 
 

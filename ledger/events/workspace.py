@@ -71,3 +71,23 @@ class WorkspaceRestored(RunEvent, zoom=Zoom.ACTIVITY, shows_payload=True):
     def describe(self) -> str:
         without = f", without {'; '.join(self.missing)}" if self.missing else ""
         return f"continues the work of {self.source} on {self.source_host or 'this host'}{without}"
+
+
+@dataclass(frozen=True, slots=True)
+class FolderKept(RunEvent, zoom=Zoom.ACTIVITY, shows_payload=True):
+    """The files of a run without a repository are in the store: those of `folder` from here on.
+
+    `commit` has them, and all that were kept before as its history; `bundle` is the digest of a blob with it.
+    `files` are so many in `size_bytes`; the run changed `files_changed` and `lines_changed` of them.
+    """
+
+    folder: str
+    commit: str
+    bundle: str
+    files: int
+    size_bytes: int
+    files_changed: int
+    lines_changed: int
+
+    def describe(self) -> str:
+        return f"its files are kept: {self.files:,}, of which it changed {self.files_changed:,}"

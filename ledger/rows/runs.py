@@ -5,6 +5,7 @@ from datetime import datetime
 
 from ledger.events.run import RESTORED
 from ledger.ids import NO_QUESTION, BoardId, CardId, QuestionId, RunId
+from ledger.run_modes import FIX
 from ledger.states import Ending, RunState, RunStatus
 
 
@@ -85,6 +86,7 @@ class RunRow:
     iteration: int = 0
     full_runs: int = 0
     cause: str = ""
+    folder: str = ""
 
     @property
     def alive(self) -> bool:
@@ -113,7 +115,7 @@ class RunRow:
     @property
     def has_finished_work(self) -> bool:
         """It ended well, and was there to change something."""
-        return self.ending is Ending.SUCCEEDED and self.mode == "fix"
+        return self.ending is Ending.SUCCEEDED and self.mode == FIX
 
     @property
     def is_adopted(self) -> bool:

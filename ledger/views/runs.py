@@ -30,7 +30,7 @@ from ledger.events import run as happened
 from ledger.events.access import RepositoryMoved
 from ledger.events.board import CardConverted, ColumnRanked, ColumnsChanged
 from ledger.events.turn import TurnStarted
-from ledger.events.workspace import Checkpointed
+from ledger.events.workspace import Checkpointed, FolderKept
 from ledger.fold import Fold
 from ledger.ids import BoardId, CardId, RunId
 from ledger.queue import restored
@@ -55,6 +55,7 @@ class QueuedRow:
     attempt: int
     kind: str
     mode: str
+    folder: str
     agent: str
     queued_at: datetime
     stop_asked: str
@@ -305,6 +306,9 @@ def _fold_checkpointed(db: Connection, _recorded: Recorded, event: Checkpointed)
 
 
 fold.on(happened.BranchExported)(setter(runs, lambda e: fields_for(runs, e), "run_id"))
+fold.on(FolderKept)(
+    setter(runs, lambda e: {"files_changed": e.files_changed, "lines_changed": e.lines_changed}, "run_id")
+)
 fold.on(happened.BranchPushed)(setter(runs, lambda e: {"pushed_head": e.head, "pushing": False}, "run_id"))
 
 

@@ -1,6 +1,7 @@
 """execution: a coding agent is hired for the card and works on its branch."""
 
 from ledger.events.board import ABANDONED
+from ledger.run_modes import FIX, INVESTIGATE, PLACES, SCRATCH
 from ledger.states import CardState, Ending
 from rules.card.column_actions import act, has_action, headlines
 from rules.card.state import DerivedState, derive_state, describe_closed, drag_on, feedback_waits
@@ -9,7 +10,6 @@ from rules.intents.outbound import ConvertDraft, Decision
 from rules.policy.column import ColumnPolicy
 from rules.policy.model import Policy
 from rules.runs.gate import of_approved
-from rules.runs.mode import INVESTIGATE
 from rules.snapshot import Snapshot
 from rules.text import count, plain, usd
 
@@ -51,8 +51,7 @@ def derive(policy: Policy, snapshot: Snapshot) -> DerivedState:
     if run is None:
         return DerivedState(CardState.BLOCKED, "no run has started: /cardinal retry starts one")
     if run.ending is Ending.SUCCEEDED:
-        reads = run.mode == INVESTIGATE
-        return _of_success(policy, snapshot, str(run.run_id), reads=reads)
+        return _of_success(policy, snapshot, str(run.run_id), run.mode)
     if run.ending is Ending.CANCELLED:
         who = f" by {run.stop_by}" if run.stop_by else ""
         return DerivedState(
@@ -64,9 +63,13 @@ def derive(policy: Policy, snapshot: Snapshot) -> DerivedState:
     )
 
 
-def _of_success(policy: Policy, snapshot: Snapshot, run: str, *, reads: bool = False) -> DerivedState:
+def _of_success(policy: Policy, snapshot: Snapshot, run: str, mode: str = FIX) -> DerivedState:
     pull = snapshot.pull
-    if pull is None and reads:
+    if mode in PLACES:
+        drag = drag_on(policy, snapshot.column, "review", "terminal")
+        said = f"{run} is done: read its report and files, then {drag}, or comment and /cardinal retry"
+        return DerivedState(CardState.WORK_COMPLETE, said)
+    if pull is None and mode == INVESTIGATE:
         said = f"{run} has investigated: read its findings; /cardinal fix lets an agent act on them"
         return DerivedState(CardState.WORK_COMPLETE, said)
     if pull and pull.state == "closed":
@@ -98,6 +101,10 @@ def headline(column: ColumnPolicy) -> str:
     if column.mode == INVESTIGATE:
         return f"An agent will look into it and report what it finds, without changing anything: {bounds}."
     first = "plan first, " if column.plan_required else ""
+    if column.workspace == SCRATCH:
+        staged = f"{count(len(column.stages), 'stage')}, " if column.stages else ""
+        judged = f"{count(len(column.checks), 'check')}, " if column.checks else ""
+        return f"An agent works in an empty place, no pull request: {first}{staged}{judged}{bounds}."
     staged = f"{count(len(column.stages), 'stage')}, " if column.stages else ""
     seen = ", seen early as a draft pull request" if column.publish == "early" else ""
     return f"An agent will be assigned and start work: {first}{staged}{bounds}{seen}."

@@ -13,6 +13,7 @@ from ledger.model.limit_answers import Code, Subject, subject_of
 from ledger.model.policy_settings import Pipelines
 from ledger.rows.halts import HaltRow
 from ledger.rows.runs import RunRow
+from ledger.run_modes import FIX, INVESTIGATE
 from ledger.states import BY_ITSELF, Ending, RunState
 from rules.answers import answers
 from rules.card import overlap
@@ -46,7 +47,6 @@ from rules.intents.outbound import (
 from rules.policy.model import Policy
 from rules.runs.gate import leaves_draft
 from rules.runs.kill_switch import SWITCHED
-from rules.runs.mode import INVESTIGATE
 from rules.snapshot import Snapshot
 from rules.text import count, plain
 
@@ -314,7 +314,7 @@ def finish_run(policy: Policy, snapshot: Snapshot, event: runs.RunEnded, now: da
         return report + decision
     if run.is_adopted:  # what its end led to is done, or for people to decide
         return report + decision + derive_state(policy, snapshot)
-    delivered = _deliver(snapshot, event) if run.mode != INVESTIGATE else Decision()
+    delivered = _deliver(snapshot, event) if run.mode == FIX else Decision()
     return (
         report
         + _close_boxes(snapshot, run)
@@ -367,7 +367,7 @@ def _onward(policy: Policy, snapshot: Snapshot, run: RunRow, event: runs.RunEnde
         return guard_entry(policy, snapshot, enter_column(policy, snapshot, now), now)
     column = policy.column(run.column)
     # What the column does next is about the work that it is for.
-    done = column is not None and event.ending is Ending.SUCCEEDED and run.mode == column.mode
+    done = column is not None and event.ending is Ending.SUCCEEDED and run.mode == column.run_mode
     move = column.on_success if column and done else None
     red = ci.after_run(policy, snapshot, event, now)
     if any(isinstance(intent, QueueRun) for intent in red.intents):

@@ -16,6 +16,7 @@ from ledger.model.policy_settings import (
     setting,
     whole_number,
 )
+from ledger.run_modes import FIX, SCRATCH
 from rules.policy.messages import unknown
 from rules.policy.network import Network
 from rules.policy.repository import Lines
@@ -77,6 +78,16 @@ class ColumnPolicy(PolicyModel):
     archetype: str = Field(description="The kind of column: an [archetype](#what-a-column-can-be).")
     mode: Literal["fix", "investigate"] = setting(
         "fix", "`fix` ends in a pull request; `investigate` reads only and reports findings."
+    )
+    workspace: Literal["clone", "scratch"] = setting(
+        "clone",
+        "Where its agents work: `clone`, of the repository, or `scratch`, [an empty place]"
+        "(#work-without-a-repository) whose files and report are the result; no pull request.",
+    )
+    checks: Lines = setting(
+        (),
+        "Commands that judge the work of a run without a clone, in a copy of its files; without any, a "
+        "person does.",
     )
     agent: Name = setting("claude", "The agent that works on cards here.")
     model: Name = setting("default", "The agent's model, as the agent's own command line names it.")
@@ -172,6 +183,15 @@ class ColumnPolicy(PolicyModel):
     def entry_actions(self) -> tuple[dict[str, Any], ...]:
         """The actions on entry, with the archetype's own where the policy gives none."""
         return ARCHETYPES.load(self.archetype).ENTRY_ACTIONS if self.on_entry is None else self.on_entry
+
+    @property
+    def run_mode(self) -> str:
+        """The mode of its runs, where neither a label nor a command says another."""
+        return self.mode_of(self.mode)
+
+    def mode_of(self, mode: str) -> str:
+        """Return `mode`, or that of its workspace for runs that were to fix something in a clone."""
+        return SCRATCH if self.workspace == SCRATCH and mode == FIX else mode
 
     @property
     def plan_required(self) -> bool:

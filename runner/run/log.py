@@ -18,8 +18,9 @@ from ledger.log import event_store
 from ledger.queue import leases
 from ledger.queue.leases import Lease
 from ledger.states import Ending, RunState
-from ledger.views import cards, checkpoints, runs, workspaces
+from ledger.views import cards, checkpoints, folders, runs, workspaces
 from ledger.views.checkpoints import CheckpointRow
+from ledger.views.folders import SnapshotRow
 from ledger.views.workspaces import WorkspaceRow
 from runner.exec.deadline import Deadline
 from runner.exec.watchdog import Watchdog
@@ -197,6 +198,11 @@ class RunLog:
         """Return the newest checkpoint of that workspace, by any run; None before the first."""
         with event_store.reading(self._engine) as db:
             return checkpoints.of_place(db, place)
+
+    def snapshot(self, folder: str) -> SnapshotRow | None:
+        """Return the folder's snapshot in force; None before the first."""
+        with event_store.reading(self._engine) as db:
+            return folders.newest(db, folder)
 
     def ending_of(self, run_id: RunId) -> Ending | None:
         with event_store.reading(self._engine) as db:
