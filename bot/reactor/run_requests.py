@@ -8,16 +8,17 @@ from sqlalchemy import Connection
 
 from ledger.event import Event
 from ledger.events.run import CHECK, RunQueued
-from ledger.ids import RunId
+from ledger.ids import CardId, RunId
 from ledger.queries import attempts, same_issue
 from ledger.rows.cards import CardRow
 from ledger.rows.runs import RunRow
-from ledger.run_modes import SCRATCH, SCRATCH_BEGINS
+from ledger.run_modes import FOLDER, SCRATCH, SCRATCH_BEGINS
 from ledger.states import RunState
-from ledger.views import cards, instructions, placements, runs
+from ledger.views import cards, children, instructions, links, placements, runs
 from rules.card.agent_choice import apply_choice
 from rules.card.target_repository import is_shared
 from rules.intents.internal import QueueRun
+from rules.policy.column import OF_CARD, ColumnPolicy
 from rules.policy.model import Policy
 
 SLUG_LENGTH = 40
@@ -65,14 +66,39 @@ def queue_run(db: Connection, policy: Policy, intent: QueueRun) -> tuple[Event, 
             agent=column.agent,
             session_id=_session(newest, column.agent, intent.mode),
             settings=column.to_json(),
-            folder=_folder(card, intent.mode),
+            folder=_folder(db, card, column, intent.mode),
         ),
     )
 
 
-def _folder(card: CardRow, mode: str) -> str:
+def _folder(db: Connection, card: CardRow, column: ColumnPolicy, mode: str) -> str:
     """Return the name of the files that the run works on; empty where it has the repository."""
-    return f"{SCRATCH_BEGINS}{card.card_id}" if mode == SCRATCH else ""
+    if mode == SCRATCH:
+        return f"{SCRATCH_BEGINS}{card.card_id}"
+    if mode != FOLDER:
+        return ""
+    name = f"{OF_CARD}/{_top_card(db, card)}" if column.folder == OF_CARD else column.folder
+    return f"{card.board_id}/{name}"
+
+
+def _top_card(db: Connection, card: CardRow) -> CardId:
+    """Return the card of the board that this one is a part of, over all levels; itself if of none."""
+    seen = [card]
+    while len(seen) <= children.MAX_DEPTH and (above := _card_above(db, seen[-1])):
+        if above in seen:
+            break  # people can link issues in a circle
+        seen.append(above)
+    return seen[-1].card_id
+
+
+def _card_above(db: Connection, card: CardRow) -> CardRow | None:
+    parent = links.parent_of(db, card.card_id)
+    if parent is not None:
+        beside = cards.of_issue(db, parent.repository, parent.number)
+        return next((it for it in beside if it.board_id == card.board_id), None)
+    card_id = children.proposing_card(db, card.repository or "", card.number or -1)
+    above = cards.get(db, card_id) if card_id else None
+    return above if above is not None and above.board_id == card.board_id else None
 
 
 def _check(db: Connection, policy: Policy, intent: QueueRun, card: CardRow) -> tuple[Event, ...]:

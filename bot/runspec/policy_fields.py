@@ -6,6 +6,7 @@ from typing import Any
 
 from bot.render import missing_checks
 from bot.system.config import Config
+from ledger.run_modes import FOLDER
 from rules.policy import network as policy_network
 from rules.policy.column import ColumnPolicy
 from rules.policy.repository import Guardrails, RepositoryRules, folder
@@ -24,7 +25,6 @@ from runner.run.run_spec import (
 
 BYTES_PER_MB = 1_000_000
 BASE = "main"  # the branch of files that have no repository
-MAX_MB = 100  # of files that belong to one card
 _OF_CONTENTS = ("secrets",)
 
 
@@ -69,6 +69,7 @@ def without_repository(spec: RunSpec, column: ColumnPolicy) -> RunSpec:
     checks = ValidationSpec(full=column.checks, waived=not column.checks, definition=_digest(column.checks))
     return replace(
         spec,
+        branch=BASE if spec.mode == FOLDER else spec.branch,
         base_branch=BASE,
         early=False,
         start="",
@@ -79,7 +80,7 @@ def without_repository(spec: RunSpec, column: ColumnPolicy) -> RunSpec:
         guards=Guards({name: spec.guards.action(name) for name in _OF_CONTENTS}),
         authorship=replace(spec.authorship, key=None, by_github=False),
         limits=spec.limits.model_copy(update={"files_changed": 0, "lines_changed": 0}),
-        folder_mb=MAX_MB,
+        folder_mb=column.folder_mb,
     )
 
 

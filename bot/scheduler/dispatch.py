@@ -203,6 +203,7 @@ def _waiting(db: Connection, queued: tuple[runs.QueuedRow, ...]) -> tuple[Waitin
             wish_usd=loads.wish_usd(dollars[row.run_id]),
             models=row.kind != CHECK,
             place=_place(row),
+            folder=row.folder,
         )
         for row in queued
     )

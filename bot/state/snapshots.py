@@ -27,6 +27,7 @@ from ledger.queries import attempts, run_queue, siblings
 from ledger.queue import outbox
 from ledger.rows.cards import CardRow
 from ledger.rows.findings import FollowUpRow
+from ledger.rows.folders import FolderRow
 from ledger.rows.links import LinkRow
 from ledger.rows.losses import LossRow
 from ledger.rows.placements import PlacementRow
@@ -42,6 +43,7 @@ from ledger.views import (
     checks,
     ci,
     findings,
+    folders,
     givers,
     halts,
     jobs,
@@ -73,6 +75,7 @@ from rules.snapshot import (
 MINUTE, HOUR = timedelta(minutes=1), timedelta(hours=1)
 MAX_CHECKS = 30  # runs of a card that only check; no policy starts as many in an hour
 MAX_RUN_EVENTS = 100_000  # searched for a proposal
+MAX_SNAPSHOTS = 50  # of a folder that are listed
 MAX_LANE = 500  # cards in a merge lane that are counted
 
 
@@ -190,6 +193,21 @@ def _list_follow_ups(db: Connection, card: Snapshot, event: Event, now: datetime
     return tuple(findings.follow_ups_made(db, report.run_id).values()) if report else ()
 
 
+def _find_folder(db: Connection, card: Snapshot, event: Event, _now: datetime) -> FolderRow | None:
+    """Return the folder of the card's newest run that had one, with that run's snapshot that is named."""
+    if not isinstance(event, CommandGiven) or event.command != "folder":
+        return None
+    run = next((run for run in runs.of_card(db, card.card_id, limit=MAX_KEPT) if run.folder), None)
+    if run is None:
+        return None
+    rows = folders.history(db, run.folder, MAX_SNAPSHOTS)
+    named = folders.as_left_by(db, run.folder, event.argument.strip()[:40])
+    older = (named,) if named and all(row.run_id != named.run_id for row in rows) else ()
+    held = runs.list_held(db, card.board_id)
+    writer = next((other.run_id for other in held if other.folder == run.folder), "")
+    return FolderRow(run.folder, (*rows, *older), writer)
+
+
 def _find_proposal(db: Connection, _card: Snapshot, event: Event, _now: datetime) -> CardProposed | None:
     """Return the run's proposal of a card in another repository that the event is about; None without one."""
     match event:
@@ -237,6 +255,7 @@ READERS: Mapping[str, Callable[[Connection, Snapshot, Any, datetime], Any]] = {
     "shared": lambda db, card, _event, _now: list_shared_files(db, card.card_id),
     "findings": _findings,
     "made": _list_follow_ups,
+    "folder": _find_folder,
     "proposed": _find_proposal,
     "job": lambda db, card, _event, _now: jobs.of_card(db, card.card_id),
 }

@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass
 
-from ledger.event import Zoom
+from ledger.event import RuleEvent, Zoom
+from ledger.events.board import CardEvent
 from ledger.events.run import RunEvent
 from ledger.ids import RunId
 
@@ -91,3 +92,19 @@ class FolderKept(RunEvent, zoom=Zoom.ACTIVITY, shows_payload=True):
 
     def describe(self) -> str:
         return f"its files are kept: {self.files:,}, of which it changed {self.files_changed:,}"
+
+
+@dataclass(frozen=True, slots=True)
+class FolderRestored(CardEvent, RuleEvent, zoom=Zoom.CONVERSATION, is_audited=True):
+    """`by` brought the files of `folder` back as run `source` had left them; the rest is as in FolderKept."""
+
+    folder: str
+    source: RunId
+    commit: str
+    bundle: str
+    files: int
+    size_bytes: int
+    by: str
+
+    def describe(self) -> str:
+        return f"{self.by} brought the folder back as {self.source} left it"

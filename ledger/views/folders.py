@@ -1,31 +1,17 @@
 """The files of runs without a repository, as each run left them: a folder's newest snapshot is in force."""
 
-from dataclasses import dataclass
 from datetime import datetime
 
 from sqlalchemy import Connection, Index, Table, exists, select
 
-from ledger.db.rows import columns, find, recorder
+from ledger.db.rows import all_rows, columns, find, list_rows, pick, record, recorder
 from ledger.db.tables import VIEWS
-from ledger.events.workspace import FolderKept
+from ledger.event import Recorded
+from ledger.events.workspace import FolderKept, FolderRestored
 from ledger.fold import Fold
-from ledger.ids import RunId
+from ledger.ids import BoardId, RunId
+from ledger.rows.folders import SnapshotRow
 from ledger.run_modes import SCRATCH_BEGINS
-
-
-@dataclass(frozen=True, slots=True)
-class SnapshotRow:
-    """A snapshot of a folder; as in FolderKept."""
-
-    seq: int
-    folder: str
-    run_id: RunId
-    at: datetime
-    commit: str
-    bundle: str
-    files: int
-    size_bytes: int
-
 
 folders = Table(
     "view_folders",
@@ -42,6 +28,25 @@ def newest(db: Connection, folder: str) -> SnapshotRow | None:
     return find(db, SnapshotRow, folders, "-seq", folder=folder)
 
 
+def history(db: Connection, folder: str, limit: int) -> tuple[SnapshotRow, ...]:
+    """Return the folder's newest snapshots, newest first."""
+    return list_rows(db, SnapshotRow, folders, "-seq", limit=limit, folder=folder)
+
+
+def as_left_by(db: Connection, folder: str, run_id: str) -> SnapshotRow | None:
+    """Return the snapshot that the run left there; None without one."""
+    return find(db, SnapshotRow, folders, "seq", folder=folder, run_id=RunId(run_id))
+
+
+def of_board(db: Connection, board_id: BoardId, limit: int) -> tuple[SnapshotRow, ...]:
+    """Return the snapshots in force of the board's folders, in the order of their names."""
+    later = folders.alias("later").c
+    in_force = ~exists(select(later.seq).where(later.folder == folders.c.folder, later.seq > folders.c.seq))
+    mine = folders.c.folder.startswith(f"{board_id}/", autoescape=True)
+    query = pick(SnapshotRow, folders).where(mine, in_force).order_by(folders.c.folder).limit(limit)
+    return all_rows(db, SnapshotRow, query)
+
+
 def is_snapshot(db: Connection, digest: str, since: datetime) -> bool:
     """Return whether a blob is a snapshot that is in force, or younger than that.
 
@@ -55,3 +60,8 @@ def is_snapshot(db: Connection, digest: str, since: datetime) -> bool:
 
 
 fold.on(FolderKept)(recorder(folders))
+
+
+@fold.on(FolderRestored)
+def _fold_folder_restored(db: Connection, recorded: Recorded, event: FolderRestored) -> None:
+    record(db, folders, recorded, run_id=event.source)

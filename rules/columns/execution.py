@@ -7,11 +7,11 @@ from rules.card.column_actions import act, has_action, headlines
 from rules.card.state import DerivedState, derive_state, describe_closed, drag_on, feedback_waits
 from rules.card.trigger import RuleTrigger
 from rules.intents.outbound import ConvertDraft, Decision
-from rules.policy.column import ColumnPolicy
+from rules.policy.column import OF_CARD, ColumnPolicy
 from rules.policy.model import Policy
 from rules.runs.gate import of_approved
 from rules.snapshot import Snapshot
-from rules.text import count, plain, usd
+from rules.text import code, count, plain, usd
 
 STATES = (
     CardState.QUEUED, CardState.WORKING, CardState.REVISING, CardState.NEEDS_INPUT, CardState.BLOCKED,
@@ -101,13 +101,21 @@ def headline(column: ColumnPolicy) -> str:
     if column.mode == INVESTIGATE:
         return f"An agent will look into it and report what it finds, without changing anything: {bounds}."
     first = "plan first, " if column.plan_required else ""
-    if column.workspace == SCRATCH:
+    if column.workspace in PLACES:
         staged = f"{count(len(column.stages), 'stage')}, " if column.stages else ""
         judged = f"{count(len(column.checks), 'check')}, " if column.checks else ""
-        return f"An agent works in an empty place, no pull request: {first}{staged}{judged}{bounds}."
+        return f"An agent works in {_place(column)}, no pull request: {first}{staged}{judged}{bounds}."
     staged = f"{count(len(column.stages), 'stage')}, " if column.stages else ""
     seen = ", seen early as a draft pull request" if column.publish == "early" else ""
     return f"An agent will be assigned and start work: {first}{staged}{bounds}{seen}."
+
+
+def _place(column: ColumnPolicy) -> str:
+    if column.workspace == SCRATCH:
+        return "an empty place"
+    if column.folder == OF_CARD:
+        return "a folder of the card and its sub-cards"
+    return f"the folder {code(column.folder)}"
 
 
 def _network(hosts: tuple[str, ...]) -> str:

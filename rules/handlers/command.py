@@ -34,7 +34,7 @@ ANSWERS = frozenset({"explain", "help", "status"})  # what they say is about eac
 # What is obeyed on a card that is a pull request: it is about no card's work.
 OF_BOARD = ANSWERS | {"pause", "resume", "stop-all", "subscribe", "unsubscribe"}
 MAX_SHOWN = 2000  # characters of a form's text, in the comment that reports it
-_READS = ("held", "released", "lifted", "paced", "unopened", "halt", "findings", "made")
+_READS = ("held", "released", "lifted", "paced", "unopened", "halt", "findings", "made", "folder")
 
 
 def with_the_first(snapshot: Snapshot, given: CommandGiven, handled: Decision, now: datetime) -> Decision:

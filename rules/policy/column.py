@@ -16,7 +16,7 @@ from ledger.model.policy_settings import (
     setting,
     whole_number,
 )
-from ledger.run_modes import FIX, SCRATCH
+from ledger.run_modes import FIX, PLACES
 from rules.policy.messages import unknown
 from rules.policy.network import Network
 from rules.policy.repository import Lines
@@ -32,6 +32,7 @@ Label = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$")]
 AgentChoice = Annotated[
     str, Field(pattern=r"^([a-z][a-z0-9_-]{0,39}(/[A-Za-z0-9._:/@-]{1,100})?|@[a-z0-9][a-z0-9-]{0,39})$")
 ]
+OF_CARD = "card"  # in place of a folder's name
 Steps = Annotated[tuple[dict[str, Any], ...], Field(max_length=20)]
 
 
@@ -79,10 +80,19 @@ class ColumnPolicy(PolicyModel):
     mode: Literal["fix", "investigate"] = setting(
         "fix", "`fix` ends in a pull request; `investigate` reads only and reports findings."
     )
-    workspace: Literal["clone", "scratch"] = setting(
+    workspace: Literal["clone", "scratch", "folder"] = setting(
         "clone",
-        "Where its agents work: `clone`, of the repository, or `scratch`, [an empty place]"
-        "(#work-without-a-repository) whose files and report are the result; no pull request.",
+        "Where its agents work: in a `clone` of the repository; or without a pull request, since report and "
+        "files are the result, in [an empty place](#work-without-a-repository) (`scratch`) or in a `folder` "
+        "that lives on.",
+    )
+    folder: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]{0,39}$")] = setting(
+        "card",
+        "With `workspace: folder`, the folder's name on the board; `card` for one of each card, which its "
+        "sub-cards share.",
+    )
+    folder_mb: int = whole_number(
+        100, 1, 2000, "Megabytes of files without a repository; a run that leaves more fails."
     )
     checks: Lines = setting(
         (),
@@ -191,7 +201,7 @@ class ColumnPolicy(PolicyModel):
 
     def mode_of(self, mode: str) -> str:
         """Return `mode`, or that of its workspace for runs that were to fix something in a clone."""
-        return SCRATCH if self.workspace == SCRATCH and mode == FIX else mode
+        return self.workspace if mode == FIX and self.workspace in PLACES else mode
 
     @property
     def plan_required(self) -> bool:

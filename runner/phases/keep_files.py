@@ -104,7 +104,7 @@ def _demand_size(run: RunContext, files: tuple[PlainFile, ...]) -> None:
         raise fail(
             "guardrail",
             f"the files have {size / _MB:,.1f} MB, and at most {most} MB are kept: tell the agent in a"
-            " comment what to remove, then /cardinal retry",
+            " comment what to remove, or raise `folder_mb` of the column, then /cardinal retry",
         )
 
 

@@ -17,10 +17,10 @@ from ledger.ids import CardId, RunId
 from ledger.log import event_store
 from ledger.queue import leases
 from ledger.queue.leases import Lease
+from ledger.rows.folders import SnapshotRow
 from ledger.states import Ending, RunState
 from ledger.views import cards, checkpoints, folders, runs, workspaces
 from ledger.views.checkpoints import CheckpointRow
-from ledger.views.folders import SnapshotRow
 from ledger.views.workspaces import WorkspaceRow
 from runner.exec.deadline import Deadline
 from runner.exec.watchdog import Watchdog

@@ -146,6 +146,7 @@ def said(text: str, **changes: Any) -> PersonSaid:
 NOTHING: dict[str, Any] = {
     "held": (), "released": (), "lifted": None, "paced": 0, "unopened": False, "halt": None, "struck": 0,
     "ci": None, "red": (), "shared": (), "findings": None, "made": (), "proposed": None, "job": None,
+    "folder": None,
 }  # fmt: skip
 
 

@@ -6,7 +6,7 @@ from bot.render.run import artifacts, evidence, observations, reproduction, stag
 from bot.render.run import story as run_story
 from bot.render.run.story import Story
 from ledger.rows.runs import RunRow
-from ledger.run_modes import FIX, INVESTIGATE, SCRATCH
+from ledger.run_modes import FIX, FOLDER, INVESTIGATE, SCRATCH
 from ledger.states import Ending, RunState
 from rules.commands.budget import MAX_USD, MIN_USD
 from rules.runs.mode import reason
@@ -20,7 +20,12 @@ _STAGE_OF = {
     RunState.VALIDATING: 2,
     RunState.PUBLISHING: 3,
 }
-_MODES = {FIX: "fixes", INVESTIGATE: "reads only", SCRATCH: "works in an empty place"}
+_MODES = {
+    FIX: "fixes",
+    INVESTIGATE: "reads only",
+    SCRATCH: "works in an empty place",
+    FOLDER: "works in a folder",
+}
 _FINDINGS = "➡️ The findings are in their own comment."
 MAX_STEPS = 30
 MAX_ACTIVITY = 30

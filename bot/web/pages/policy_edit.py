@@ -47,7 +47,10 @@ NOTHING = "Nothing differs from the policy in force: change a setting first."
 # What each kind of column is set by, in this order; all that a column of that kind may have can be typed.
 _WORK = ("agent", "model", "instructions", "budget_usd", "timeout_minutes", "concurrency")
 FIELDS: Mapping[str, tuple[str, ...]] = {
-    "execution": (*_WORK, "usd_per_day", "plan_approval", "tools.network", "reviewers", "on_success.move"),
+    "execution": (
+        *(*_WORK, "usd_per_day", "plan_approval", "tools.network", "reviewers", "on_success.move"),
+        *("workspace", "folder", "checks"),
+    ),
     "planning": ("agent", "model", "instructions"),
 }
 WHOLE = (
@@ -66,6 +69,7 @@ LABELS = {
     "plan_approval": "Approval of the plan",
     "tools.network": "Network",
     "on_success.move": "After success, move to",
+    "checks": "Checks of work without a repository",
     "board.limits.runs": "Runs at once",
     "board.limits.runs_per_repository": "Runs at once in one repository",
     "board.limits.usd_per_day": "Dollars per day",

@@ -321,3 +321,16 @@ def test_the_column_says_that_no_pull_request_comes() -> None:
     assert said.startswith(
         "An agent works in an empty place, no pull request: plan first, 2 checks, up to $2"
     )
+
+
+@pytest.mark.parametrize(
+    ("folder", "said"),
+    [
+        ("journal", "An agent works in the folder `journal`"),
+        ("card", "An agent works in a folder of the card"),
+    ],
+)
+def test_a_folder_has_a_mode_of_its_own_and_the_column_names_it(folder: str, said: str) -> None:
+    by = policy(f"In Progress: {{archetype: execution, workspace: folder, folder: {folder}}}")
+    assert choose_mode(by, card()) == Chosen("folder", "column")
+    assert execution.headline(by.board.columns["In Progress"]).startswith(said)

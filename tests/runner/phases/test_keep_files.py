@@ -2,7 +2,9 @@
 
 from typing import Any
 
-from ledger.ids import RunId
+from ledger.events.run import RunEnded
+from ledger.ids import CardId, RunId
+from ledger.model.limit_answers import answer_question
 from ledger.states import Ending
 from runner.artifacts.store import store_of
 from runner.phases.keep_files import MAX_KEPT
@@ -136,3 +138,62 @@ def test_a_killed_claim_is_followed_by_one_that_keeps_the_files_once(world: Worl
     assert world.ended().ending is Ending.SUCCEEDED, world.ended()
     assert kept(world) == {"notes.md": b"# Found\n"}
     assert len(world.of("FolderKept")) == 1
+
+
+JOURNAL = "PVT_1/journal"
+
+
+def journal(world: World, *steps: Any, run_id: str = "r1", card: str = CARD, **changes: Any) -> RunSpec:
+    """Return the specification of a run of any card that works in the folder."""
+    changes = {"folder": JOURNAL, "mode": "folder", "branch": "main", "base_branch": "main"} | changes
+    return scratch(world, *steps, run_id=RunId(run_id), card_id=CardId(card), **changes)
+
+
+def add(text: str) -> dict[str, str]:
+    return {"run": f"echo {text} >> journal.md"}
+
+
+def lines(world: World, run_id: str) -> list[str]:
+    return (kept(world, run_id)["journal.md"] or b"").decode().split()
+
+
+def test_a_folder_lives_on_from_card_to_card_and_only_what_a_run_changed_is_attached_to_it(
+    world: World,
+) -> None:
+    world.run(journal(world, add("one"), NOTES))
+    world.lease = None
+    world.run(journal(world, add("two"), run_id="r2", card="PVTI_2"))
+    assert world.ended("r2").ending is Ending.SUCCEEDED, world.ended("r2")
+    assert (lines(world, "r2"), list(kept(world, "r2"))) == (["one", "two"], ["journal.md"])
+    assert world.only("FolderKept", "r2").files == 2
+    assert set(branches(world)) == {"refs/heads/main"}
+
+
+def test_a_parked_run_takes_in_what_another_one_wrote_meanwhile(world: World) -> None:
+    ask = {"ask": {"question": "Which?"}}
+    first = journal(world, NOTES, ask)
+    world.run(first)
+    parked, world.lease = world.lease, None
+    world.run(journal(world, add("two"), run_id="r2", card="PVTI_2"))
+    world.scenario(plan=[PLAN], work=[NOTES, ask, FINISH])
+    world.lease = parked
+    world.answer(first, "This one")
+    assert world.ended().ending is Ending.SUCCEEDED, world.ended()
+    assert world.only("FolderKept").files == 2
+
+
+def test_what_two_runs_wrote_in_one_place_is_for_people_to_decide(world: World) -> None:
+    ask = {"ask": {"question": "Which?"}}
+    first = journal(world, add("one"), ask)
+    world.run(first)
+    parked, world.lease = world.lease, None
+    world.run(journal(world, add("two"), run_id="r2", card="PVTI_2"))
+    world.scenario(plan=[PLAN], work=[add("one"), ask, FINISH])
+    world.lease = parked
+    world.answer(first, "This one")
+    asked = world.only("QuestionAsked", newest=True).text
+    assert "The folder was changed meanwhile, by r2, and the run changed the same: journal.md." in asked
+    world.write(answer_question(world.only("QuestionAsked", newest=True), by="ann", text="", code="stop"))
+    world.write(RunEnded(first.run_id, Ending.CANCELLED, "cancelled", "", ""))
+    world.lease = None
+    world.run(journal(world, add("three"), run_id="r3", kind="retry"))
