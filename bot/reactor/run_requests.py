@@ -12,10 +12,11 @@ from ledger.ids import CardId, RunId
 from ledger.queries import attempts, same_issue
 from ledger.rows.cards import CardRow
 from ledger.rows.runs import RunRow
-from ledger.run_modes import FOLDER, SCRATCH, SCRATCH_BEGINS
+from ledger.run_modes import FOLDER, SCRATCH, SCRATCH_BEGINS, folder_name
 from ledger.states import RunState
 from ledger.views import cards, children, instructions, links, placements, runs
 from rules.card.agent_choice import apply_choice
+from rules.card.dependencies import may_name
 from rules.card.target_repository import is_shared
 from rules.intents.internal import QueueRun
 from rules.policy.column import OF_CARD, ColumnPolicy
@@ -66,26 +67,34 @@ def queue_run(db: Connection, policy: Policy, intent: QueueRun) -> tuple[Event, 
             agent=column.agent,
             session_id=_session(newest, column.agent, intent.mode),
             settings=column.to_json(),
-            folder=_folder(db, card, column, intent.mode),
+            folder=_folder(db, policy, card, column, intent.mode),
         ),
     )
 
 
-def _folder(db: Connection, card: CardRow, column: ColumnPolicy, mode: str) -> str:
-    """Return the name of the files that the run works on; empty where it has the repository."""
+def _folder(db: Connection, policy: Policy, card: CardRow, column: ColumnPolicy, mode: str) -> str:
+    """Return the name of the files that the run works on; empty where it has the repository.
+
+    A folder is of one repository, unless the policy lets readers of one know of the others: what is written
+    there is read in the reports and files of other cards.
+    """
     if mode == SCRATCH:
         return f"{SCRATCH_BEGINS}{card.card_id}"
     if mode != FOLDER:
         return ""
-    name = f"{OF_CARD}/{_top_card(db, card)}" if column.folder == OF_CARD else column.folder
-    return f"{card.board_id}/{name}"
+    shared = may_name(policy, open_to_readers=False)
+    name = f"{OF_CARD}/{_top_card(db, card, shared=shared)}" if column.folder == OF_CARD else column.folder
+    return folder_name(card.board_id, "" if shared else card.repository or "", name)
 
 
-def _top_card(db: Connection, card: CardRow) -> CardId:
-    """Return the card of the board that this one is a part of, over all levels; itself if of none."""
+def _top_card(db: Connection, card: CardRow, *, shared: bool) -> CardId:
+    """Return the card of the board that this one is a part of, over all levels; itself if of none.
+
+    Only cards of its repository count, unless a folder is `shared` by several.
+    """
     seen = [card]
     while len(seen) <= children.MAX_DEPTH and (above := _card_above(db, seen[-1])):
-        if above in seen:
+        if above in seen or not (shared or above.repository == card.repository):
             break  # people can link issues in a circle
         seen.append(above)
     return seen[-1].card_id

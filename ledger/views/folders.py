@@ -4,14 +4,16 @@ from datetime import datetime
 
 from sqlalchemy import Connection, Index, Table, exists, select
 
-from ledger.db.rows import all_rows, columns, find, list_rows, pick, record, recorder
+from ledger.db.rows import all_rows, columns, find, list_rows, pick, record, value
 from ledger.db.tables import VIEWS
 from ledger.event import Recorded
+from ledger.events.access import RepositoryMoved
 from ledger.events.workspace import FolderKept, FolderRestored
 from ledger.fold import Fold
 from ledger.ids import BoardId, RunId
 from ledger.rows.folders import SnapshotRow
 from ledger.run_modes import SCRATCH_BEGINS
+from ledger.views.runs import rename_folders, runs
 
 folders = Table(
     "view_folders",
@@ -42,7 +44,7 @@ def of_board(db: Connection, board_id: BoardId, limit: int) -> tuple[SnapshotRow
     """Return the snapshots in force of the board's folders, in the order of their names."""
     later = folders.alias("later").c
     in_force = ~exists(select(later.seq).where(later.folder == folders.c.folder, later.seq > folders.c.seq))
-    mine = folders.c.folder.startswith(f"{board_id}/", autoescape=True)
+    mine = folders.c.folder.startswith(f"{board_id}:", autoescape=True)
     query = pick(SnapshotRow, folders).where(mine, in_force).order_by(folders.c.folder).limit(limit)
     return all_rows(db, SnapshotRow, query)
 
@@ -59,7 +61,16 @@ def is_snapshot(db: Connection, digest: str, since: datetime) -> bool:
     return db.scalar(query.limit(1)) is not None
 
 
-fold.on(FolderKept)(recorder(folders))
+@fold.on(FolderKept)
+def _fold_folder_kept(db: Connection, recorded: Recorded, event: FolderKept) -> None:
+    # The repository may have another name since the run was claimed.
+    name = value(db, runs.c.folder, run_id=event.run_id) or event.folder
+    record(db, folders, recorded, folder=name)
+
+
+@fold.on(RepositoryMoved)
+def _fold_repository_moved(db: Connection, _recorded: Recorded, event: RepositoryMoved) -> None:
+    rename_folders(db, folders.c.folder, event)
 
 
 @fold.on(FolderRestored)

@@ -35,6 +35,7 @@ from ledger.fold import Fold
 from ledger.ids import BoardId, CardId, RunId
 from ledger.queue import restored
 from ledger.rows.runs import RunRow
+from ledger.run_modes import folder_name
 from ledger.states import RUN_HELD, RunState, check_run_step
 from ledger.views.cards import UNRANKED, cards
 
@@ -187,7 +188,17 @@ def _next_serial(db: Connection) -> int:
     return (_SERIAL.scalar(db, {}) or 0) + 1
 
 
-fold.on(RepositoryMoved)(setter(runs, lambda event: {"repository": event.after}, repository="before"))
+@fold.on(RepositoryMoved)
+def _fold_repository_moved(db: Connection, _recorded: Recorded, event: RepositoryMoved) -> None:
+    change(db, runs, {"repository": event.before}, repository=event.after)
+    rename_folders(db, runs.c.folder, event)
+
+
+def rename_folders(db: Connection, column: Column[Any], event: RepositoryMoved) -> None:
+    """Give the folders of a repository that was renamed their new names, in a column of folders' names."""
+    before, after = (folder_name(event.board_id, name, "") for name in (event.before, event.after))
+    mine = column.startswith(before, autoescape=True)
+    db.execute(column.table.update().where(mine).values({column: func.replace(column, before, after)}))
 
 
 @fold.on(CardConverted)

@@ -200,9 +200,10 @@ class RunLog:
             return checkpoints.of_place(db, place)
 
     def snapshot(self, folder: str) -> SnapshotRow | None:
-        """Return the folder's snapshot in force; None before the first."""
+        """Return the snapshot in force of the run's `folder`, by its present name; None before the first."""
         with event_store.reading(self._engine) as db:
-            return folders.newest(db, folder)
+            row = runs.get(db, self._run_id)
+            return folders.newest(db, row.folder if row and row.folder else folder)
 
     def ending_of(self, run_id: RunId) -> Ending | None:
         with event_store.reading(self._engine) as db:

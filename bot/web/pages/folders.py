@@ -35,7 +35,7 @@ def mount(site: Site) -> None:
 def _shown(it: Folder) -> dict[str, object]:
     return {
         "name": plain(it.folder),
-        "board": plain(it.board),
+        "of": plain(f"{it.repository}, on {it.board}" if it.repository else it.board),
         "size": _size(it.files, it.size_bytes),
         "history": [_of_snapshot(past) for past in it.history],
     }

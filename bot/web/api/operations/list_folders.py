@@ -19,7 +19,7 @@ from runner.text.untrusted import without_invisible as clean
 PATH = "/folders"
 EXAMPLE: Mapping[str, Any] = {"board": "acme/1"}
 MAX_FOLDERS, MAX_HISTORY = 200, 20
-COLUMNS = ("board", "folder", "files", "size_bytes", "run", "at")
+COLUMNS = ("board", "repository", "folder", "files", "size_bytes", "run", "at")
 
 
 class FolderQuery(ApiModel):
@@ -44,6 +44,7 @@ class Folder(ApiModel):
     """A folder as it is now."""
 
     board: str = Field(description="owner/number")
+    repository: str = Field(description="Whose cards share it; empty for those of the whole board")
     folder: str = Field(description="Its name in the policy, or the issue of the card that it belongs to")
     run: str = Field(description="Whose files are in force")
     at: datetime
@@ -75,10 +76,11 @@ def run(call: ApiRequest, given: FolderQuery) -> FolderList:
 
 
 def _folder(db: Connection, board: VisibleBoard, row: SnapshotRow) -> Folder:
-    name = row.folder.removeprefix(f"{board.board_id}/")
+    _, repository, name = row.folder.split(":", 2)
     card = cards.get(db, CardId(name.removeprefix(f"{OF_CARD}/"))) if "/" in name else None
     return Folder(
         board=f"{board.owner}/{board.number}",
+        repository=clean(repository),
         folder=clean(f"{card.repository}#{card.number}" if card else name),
         run=row.run_id,
         at=row.at,

@@ -45,7 +45,7 @@ def test_a_folder_is_written_by_one_card_after_the_other_and_comes_back_as_it_wa
     first, second = cardinal.new(column="In Progress"), cardinal.new(column="In Progress")
     cardinal.catch_up()
     spec, _ = cardinal.claimed(first)
-    assert (spec.folder, spec.branch) == (f"{cardinal.card(first).board_id}/journal", "main")
+    assert (spec.folder, spec.branch) == (f"{cardinal.card(first).board_id}:acme/shop:journal", "main")
     assert not cardinal.claim(cardinal.run_of(second).run_id)
     cardinal.write(spec.run_id, RunEnded(spec.run_id, Ending.CANCELLED, "cancelled", "", ""))
     cardinal.catch_up(work=True)
