@@ -17,6 +17,7 @@ from runner.run.run_spec import Remote
 SNAPSHOT = "snapshot"  # ends the name of a run's snapshot under refs/cardinal
 _NOBODY = "Cardinal <cardinal@localhost>"  # a fixed name and time: the first commit is the same on all hosts
 _THEN = "0 +0000"
+_BEGINS = "_"  # no owner on GitHub begins so
 _PLAIN_FILES = ("100644", "100755")
 
 
@@ -27,6 +28,11 @@ class PlainFile:
     path: str
     blob: str
     size_bytes: int
+
+
+def is_of_folder(mirror: Path) -> bool:
+    """Tell whether a mirror's folder is that of a FolderMirror: no repository's begins like it."""
+    return mirror.name.startswith(_BEGINS)
 
 
 class FolderMirror(Mirror):
@@ -46,7 +52,7 @@ class FolderMirror(Mirror):
         newest: Callable[[], SnapshotRow | None],
         get: Callable[[str], FileIO | None],
     ) -> None:
-        super().__init__(folder, name, remote, beat)
+        super().__init__(folder, f"{_BEGINS}{name}", remote, beat)
         self._branch, self._newest, self._get, self._lost = branch, newest, get, ""
 
     @property
@@ -63,6 +69,7 @@ class FolderMirror(Mirror):
         if not (self.path / "HEAD").exists():
             self.path.mkdir(parents=True, exist_ok=True)
             self.query("init", "--bare", "--quiet", ".")
+        self.path.touch()  # it is in use
         empty = self._make_empty_commit()
         row, self._lost = self._newest(), ""
         if row is not None and not self.has(row.commit):

@@ -39,11 +39,9 @@ def mirror_of(spec: RunSpec, log: RunLog, remote: Remote, beat: Beat) -> Mirror:
     """Return the mirror of the run's repository, or of the files that it works on instead."""
     if spec.has_repository:
         return Mirror(spec.paths.mirrors, spec.repository, remote, beat)
-    # Cards that begin in an empty place share one, as cards of a repository do.
-    name = f"{spec.mode} {spec.repository if spec.branch != spec.base_branch else spec.folder}"
     return FolderMirror(
         spec.paths.mirrors,
-        name,
+        spec.folder,
         remote,
         beat,
         branch=spec.branch,
