@@ -26,7 +26,7 @@ def workspace_name(mode: str, card_id: str, folder: str) -> str:
     return f"folder-{sha256(folder.encode()).hexdigest()[:8]}-{card_id}" if mode == FOLDER else card_id
 
 
-def folder_name(board_id: str, repository: str, name: str) -> str:
+def key_of_folder(board_id: str, repository: str, name: str) -> str:
     """Return the name of a folder in the ledger; of the whole board with an empty `repository`."""
     return f"{board_id}:{repository}:{name}"
 

@@ -12,7 +12,7 @@ from ledger.ids import CardId, RunId
 from ledger.queries import attempts, same_issue
 from ledger.rows.cards import CardRow
 from ledger.rows.runs import RunRow
-from ledger.run_modes import FOLDER, SCRATCH, SCRATCH_BEGINS, folder_name
+from ledger.run_modes import FOLDER, SCRATCH, SCRATCH_BEGINS, key_of_folder
 from ledger.states import RunState
 from ledger.views import cards, children, instructions, links, placements, runs
 from rules.card.agent_choice import apply_choice
@@ -84,7 +84,7 @@ def _folder(db: Connection, policy: Policy, card: CardRow, column: ColumnPolicy,
         return ""
     shared = may_name(policy, open_to_readers=False)
     name = f"{OF_CARD}/{_top_card(db, card, shared=shared)}" if column.folder == OF_CARD else column.folder
-    return folder_name(card.board_id, "" if shared else card.repository or "", name)
+    return key_of_folder(card.board_id, "" if shared else card.repository or "", name)
 
 
 def _top_card(db: Connection, card: CardRow, *, shared: bool) -> CardId:

@@ -200,7 +200,7 @@ def _find_folder(db: Connection, card: Snapshot, event: Event, _now: datetime) -
     run = next((run for run in runs.of_card(db, card.card_id, limit=MAX_KEPT) if run.folder), None)
     if run is None:
         return None
-    rows = folders.history(db, run.folder, MAX_SNAPSHOTS)
+    rows = folders.list_snapshots(db, run.folder, MAX_SNAPSHOTS)
     named = folders.as_left_by(db, run.folder, event.argument.strip()[:40])
     older = (named,) if named and all(row.run_id != named.run_id for row in rows) else ()
     held = runs.list_held(db, card.board_id)

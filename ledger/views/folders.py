@@ -30,7 +30,7 @@ def newest(db: Connection, folder: str) -> SnapshotRow | None:
     return find(db, SnapshotRow, folders, "-seq", folder=folder)
 
 
-def history(db: Connection, folder: str, limit: int) -> tuple[SnapshotRow, ...]:
+def list_snapshots(db: Connection, folder: str, limit: int) -> tuple[SnapshotRow, ...]:
     """Return the folder's newest snapshots, newest first."""
     return list_rows(db, SnapshotRow, folders, "-seq", limit=limit, folder=folder)
 

@@ -35,7 +35,7 @@ from ledger.fold import Fold
 from ledger.ids import BoardId, CardId, RunId
 from ledger.queue import restored
 from ledger.rows.runs import RunRow
-from ledger.run_modes import folder_name
+from ledger.run_modes import key_of_folder
 from ledger.states import RUN_HELD, RunState, check_run_step
 from ledger.views.cards import UNRANKED, cards
 
@@ -196,7 +196,7 @@ def _fold_repository_moved(db: Connection, _recorded: Recorded, event: Repositor
 
 def rename_folders(db: Connection, column: Column[Any], event: RepositoryMoved) -> None:
     """Give the folders of a repository that was renamed their new names, in a column of folders' names."""
-    before, after = (folder_name(event.board_id, name, "") for name in (event.before, event.after))
+    before, after = (key_of_folder(event.board_id, name, "") for name in (event.before, event.after))
     mine = column.startswith(before, autoescape=True)
     db.execute(column.table.update().where(mine).values({column: func.replace(column, before, after)}))
 

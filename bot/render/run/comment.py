@@ -74,7 +74,7 @@ def _breadcrumbs(story: Story) -> str:
 
 def _is_checked(story: Story) -> bool:
     """Tell whether commands judge the work: the repository's, or those of the column where there is none."""
-    return not story.waived if story.run.mode == FIX else stages.has_checks(story.run)
+    return not story.waived if story.run.mode == FIX else stages.has_column_checks(story.run)
 
 
 def _investigation_crumbs(run: RunRow) -> str:

@@ -19,7 +19,7 @@ def stage_names(run: RunRow) -> tuple[str, ...]:
     return tuple(line(str(stage["name"]), _NAME_CHARS) for stage in stages)
 
 
-def has_checks(run: RunRow) -> bool:
+def has_column_checks(run: RunRow) -> bool:
     """Tell whether the run's column has checks of its own, for work without a repository."""
     return bool(json.loads(run.settings or "{}").get("checks"))
 

@@ -4,7 +4,7 @@ from flask import Response, make_response, render_template
 
 from bot.web.api.operation import ApiRequest
 from bot.web.api.operations import list_folders
-from bot.web.api.operations.list_folders import Folder, FolderQuery, Snapshot
+from bot.web.api.operations.list_folders import FolderQuery, FolderSnapshot, KeptFolder
 from bot.web.site import parameters
 from bot.web.site.layout import Site
 from bot.web.site.times import when
@@ -32,7 +32,7 @@ def mount(site: Site) -> None:
         return make_response(shown)
 
 
-def _shown(it: Folder) -> dict[str, object]:
+def _shown(it: KeptFolder) -> dict[str, object]:
     return {
         "name": plain(it.folder),
         "of": plain(f"{it.repository}, on {it.board}" if it.repository else it.board),
@@ -41,7 +41,7 @@ def _shown(it: Folder) -> dict[str, object]:
     }
 
 
-def _of_snapshot(past: Snapshot) -> dict[str, str]:
+def _of_snapshot(past: FolderSnapshot) -> dict[str, str]:
     by = f"restored by {plain(past.restored_by)}" if past.restored_by else ""
     return {"run": past.run, "at": when(past.at), "size": _size(past.files, past.size_bytes), "by": by}
 

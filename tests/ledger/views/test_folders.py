@@ -10,11 +10,11 @@ from ledger.events.access import RepositoryMoved
 from ledger.events.workspace import FolderKept, FolderRestored
 from ledger.ids import RunId
 from ledger.log import event_store
-from ledger.run_modes import folder_name
+from ledger.run_modes import key_of_folder
 from ledger.views import folders, runs
 from tests.ledger.samples import BOARD, CARD, RUN, board_seen, card_seen, later, run_queued
 
-JOURNAL = folder_name(BOARD, "acme/app", "journal")
+JOURNAL = key_of_folder(BOARD, "acme/app", "journal")
 R2 = RunId("r2")
 
 
@@ -39,15 +39,15 @@ def test_what_was_restored_is_in_force_until_the_next_run_keeps_its_files(ledger
         newest = folders.newest(db, JOURNAL)
         assert newest is not None
         assert (newest.commit, newest.run_id, newest.by) == ("commit-a", RUN, "ann")
-        assert [row.run_id for row in folders.history(db, JOURNAL, 10)] == [RUN, R2, RUN]
+        assert [row.run_id for row in folders.list_snapshots(db, JOURNAL, 10)] == [RUN, R2, RUN]
         event_store.append(db, kept("r2", "c"), at=later(20))
         assert [row.commit for row in folders.of_board(db, BOARD, 10)] == ["commit-c"]
 
 
 def test_a_folder_has_the_new_name_of_its_repository_also_for_a_run_that_began_before(ledger: Engine) -> None:
     tell(ledger, in_folder(RUN), kept(RUN, "a"), in_folder("r2", "PVTI_2"))
-    other = folder_name(BOARD, "acme/application", "journal")
-    now = folder_name(BOARD, "acme/till", "journal")
+    other = key_of_folder(BOARD, "acme/application", "journal")
+    now = key_of_folder(BOARD, "acme/till", "journal")
     with event_store.writing(ledger) as db:
         event_store.append(db, replace(kept("r3", "x"), folder=other), at=later(8))
         for _ in range(2):
@@ -56,9 +56,9 @@ def test_a_folder_has_the_new_name_of_its_repository_also_for_a_run_that_began_b
         run = runs.get(db, R2)
         assert run is not None
         assert run.folder == now
-        assert [row.bundle for row in folders.history(db, now, 10)] == ["b", "a"]
-        assert folders.history(db, JOURNAL, 10) == ()
-        assert len(folders.history(db, other, 10)) == 1
+        assert [row.bundle for row in folders.list_snapshots(db, now, 10)] == ["b", "a"]
+        assert folders.list_snapshots(db, JOURNAL, 10) == ()
+        assert len(folders.list_snapshots(db, other, 10)) == 1
 
 
 def test_the_blob_in_force_is_kept_whatever_its_age_but_for_what_is_one_cards_alone(ledger: Engine) -> None:

@@ -28,7 +28,7 @@ class FolderQuery(ApiModel):
     board: str = Field("", max_length=200, description="owner/number of a board; empty for all")
 
 
-class Snapshot(ApiModel):
+class FolderSnapshot(ApiModel):
     """The folder's files as a run left them."""
 
     run: str
@@ -40,7 +40,7 @@ class Snapshot(ApiModel):
     )
 
 
-class Folder(ApiModel):
+class KeptFolder(ApiModel):
     """A folder as it is now."""
 
     board: str = Field(description="owner/number")
@@ -50,13 +50,13 @@ class Folder(ApiModel):
     at: datetime
     files: int
     size_bytes: int
-    history: list[Snapshot] = Field(description="Newest first; the slash command `folder` restores one")
+    history: list[FolderSnapshot] = Field(description="Newest first; the slash command `folder` restores one")
 
 
 class FolderList(ApiModel):
     """Those of the boards of which the account sees every repository."""
 
-    folders: list[Folder]
+    folders: list[KeptFolder]
 
 
 Input, Output = FolderQuery, FolderList
@@ -75,10 +75,10 @@ def run(call: ApiRequest, given: FolderQuery) -> FolderList:
     return FolderList(folders=listed)
 
 
-def _folder(db: Connection, board: VisibleBoard, row: SnapshotRow) -> Folder:
+def _folder(db: Connection, board: VisibleBoard, row: SnapshotRow) -> KeptFolder:
     _, repository, name = row.folder.split(":", 2)
     card = cards.get(db, CardId(name.removeprefix(f"{OF_CARD}/"))) if "/" in name else None
-    return Folder(
+    return KeptFolder(
         board=f"{board.owner}/{board.number}",
         repository=clean(repository),
         folder=clean(f"{card.repository}#{card.number}" if card else name),
@@ -87,13 +87,13 @@ def _folder(db: Connection, board: VisibleBoard, row: SnapshotRow) -> Folder:
         files=row.files,
         size_bytes=row.size_bytes,
         history=[
-            Snapshot(
+            FolderSnapshot(
                 run=past.run_id,
                 at=past.at,
                 files=past.files,
                 size_bytes=past.size_bytes,
                 restored_by=clean(past.by),
             )
-            for past in folders.history(db, row.folder, MAX_HISTORY)
+            for past in folders.list_snapshots(db, row.folder, MAX_HISTORY)
         ],
     )
