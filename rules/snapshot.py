@@ -12,6 +12,7 @@ from ledger.model.limit_answers import Code, Subject
 from ledger.rows.cards import CardRow
 from ledger.rows.ci import CiRow
 from ledger.rows.findings import FollowUpRow
+from ledger.rows.folders import FolderRow
 from ledger.rows.halts import HaltRow
 from ledger.rows.jobs import JobRow
 from ledger.rows.links import LinkRow
@@ -203,6 +204,7 @@ class Snapshot(CardRow):
     shared: tuple[SharedFiles, ...] = leave_unread("shared")  # with other cards
     findings: FindingsReported | None = leave_unread("findings")  # of an investigation
     made: tuple[FollowUpRow, ...] = leave_unread("made")  # those of its follow-ups that became issues
+    folder: FolderRow | None = leave_unread("folder")  # that of its newest run without a repository
     proposed: CardProposed | None = leave_unread("proposed")  # a card in another repository
     workspaces: tuple[CardWorkspace, ...] = leave_unread("workspaces")  # of the card, on any host
     past: PastRun | None = leave_unread("past")  # the run that a command wants to be done again

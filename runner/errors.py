@@ -3,6 +3,7 @@
 import re
 
 from ledger.errors import CardinalError
+from ledger.ids import RunId
 
 # What git and GitHub write around the reason of a refused push.
 _FRAME = re.compile(r"\bremote: *|\berror: (?=GH0)| Repository rule violations found for \S+")
@@ -149,6 +150,16 @@ class GoneRepositoryError(RepositoryError):
     def __init__(self, repository: str, detail: str) -> None:
         super().__init__(
             f"{repository} cannot be reached; is it deleted, or Cardinal not installed there? git: {detail}"
+        )
+
+
+class LostSnapshotError(RepositoryError):
+    """The store has no blob of a folder's snapshot that is in force."""
+
+    def __init__(self, run_id: RunId) -> None:
+        super().__init__(
+            f"the folder's files, as {run_id} left them, are not in the store of this host: bring the store"
+            " back, then retry"
         )
 
 

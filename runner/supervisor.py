@@ -1,6 +1,6 @@
 """Supervisor: takes one claimed run through its phases, from wherever its events end."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 from sqlalchemy.exc import OperationalError
 
@@ -15,11 +15,11 @@ from runner.checks.places import tenancy
 from runner.checks.set_up import spare_set_up, stand_for_servers
 from runner.gateway.control.claim import gateway_of, payer
 from runner.git.checkout import Checkout
-from runner.git.mirror import Mirror
 from runner.phases.checkpoint import checkpoint, pace_of
 from runner.phases.early import keep_live, publish_early
 from runner.phases.guard import enforce_guards
 from runner.phases.investigate import investigate
+from runner.phases.keep_files import keep_work, mirror_of
 from runner.phases.prepare import prepare, refetch
 from runner.phases.publish import publish_work
 from runner.phases.recheck import recheck
@@ -162,7 +162,7 @@ def _carry_on(
     # A session of the card may repeat private text of skills that were attached before.
     log.secrecy = secrecy_of(spec.equipment, workspace.private_phrases(), spec.stages)
     workspace.register_secrets(log.secrecy.phrases)
-    mirror = _mirror(spec, remote, log.beat_or_stop)
+    mirror = mirror_of(spec, log, remote, log.beat_or_stop)
     checkout = Checkout(workspace, mirror, spec.authorship.author, log.beat_or_stop)
     models, calls = _models(spec, agent), log.history.server_calls
     with gateway_of(
@@ -195,12 +195,6 @@ def _carry_on(
             raise
 
 
-def _mirror(spec: RunSpec, remote: Remote, beat: Callable[[], None]) -> Mirror:
-    """Return the run's mirror, whose base stands at the commit that the specification names."""
-    stands_at = {spec.base_branch: spec.base_commit} if spec.base_commit else {}
-    return Mirror(spec.paths.mirrors, spec.repository, remote, beat, stands_at=stands_at)
-
-
 def _models(spec: RunSpec, agent: AgentAdapter) -> tuple[str, ...]:
     """Return the models that the gateway allows: the column's, its stages', and the policy's others."""
     stages = (agent.models(stage.model) for stage in spec.stages if stage.model)
@@ -229,12 +223,13 @@ def carry_out(run: RunContext, *, allow_unsandboxed: bool) -> None:
         run.workspace.mark_untrusted(str(error))  # else every retry would begin with the same failure
         raise
     checkpoint(run)
+    publish = publish_work if run.spec.has_repository else keep_work
     try:
-        publish_work(run, start)
+        publish(run, start)
     except errors.MovedBranchError:  # once: who pushes all the time is asked to retry
         refetch(run)
         _offer(run, start)
-        publish_work(run, start)
+        publish(run, start)
 
 
 def _place(spec: RunSpec, log: RunLog) -> Workspace:
@@ -264,7 +259,7 @@ def _commits_kept(spec: RunSpec, log: RunLog, remote: Remote, workspace: Workspa
     """Return the count of a stopped run's commits; its own parts would raise StopRequested again."""
     if workspace.fresh:
         return 0
-    mirror = _mirror(spec, remote, log.beat)
+    mirror = mirror_of(spec, log, remote, log.beat)
     checkout = Checkout(workspace, mirror, spec.authorship.author, log.beat)
     return checkout.commits_since(mirror.read_ref(f"{spec.run_id}-start"))
 

@@ -16,6 +16,7 @@ from ledger.queries import timeline
 from ledger.queue import outbox
 from ledger.rows.cards import CardRow
 from ledger.rows.runs import RunRow
+from ledger.run_modes import FIX
 from ledger.states import Ending
 from ledger.views import (
     cards,
@@ -31,7 +32,6 @@ from ledger.views import (
 from ledger.views.checks import CheckRow
 from ledger.views.reports import ReportRow
 from rules.intents.outbound import PostReport
-from rules.runs.mode import INVESTIGATE
 
 MAX_ACTIVITY = 30
 MAX_REPORTS = 200  # runs of a card, searched for those that made its change
@@ -166,14 +166,15 @@ def _is_reported(db: Connection, run: RunRow) -> str | None:
 
 
 def _reports(db: Connection, run: RunRow) -> tuple[ReportRow, ...]:
-    """Return the reports of the run and of others on its branch, oldest first; none of a failed one."""
-    place = (run.repository, run.branch)
+    """Return the reports of the run and of others that pushed to its branch, oldest first; none of a failed
+    one.
+    """
+    place = (FIX, run.repository, run.branch)
     run_ids = [
         past.run_id
         for past in reversed(runs.of_card(db, run.card_id, limit=MAX_REPORTS))
-        if past.mode != INVESTIGATE
-        and (past.run_id == run.run_id or (past.repository, past.branch) == place)
-        and past.ending in (None, Ending.SUCCEEDED)
+        if past.ending in (None, Ending.SUCCEEDED)
+        and (past.run_id == run.run_id or (past.mode, past.repository, past.branch) == place)
     ]
     by_run = reports.of_runs(db, run_ids)
     return tuple(by_run[run_id] for run_id in run_ids if run_id in by_run)

@@ -8,18 +8,20 @@ from sqlalchemy import Connection
 
 from ledger.event import Event
 from ledger.events.run import CHECK, OWN, RERUN, RunQueued
-from ledger.ids import RunId
+from ledger.ids import CardId, RunId
 from ledger.queries import attempts, same_issue
 from ledger.rows.cards import CardRow
 from ledger.rows.runs import RunRow
+from ledger.run_modes import FOLDER, SCRATCH, SCRATCH_BEGINS, key_of_folder
 from ledger.states import RunState
-from ledger.views import cards, instructions, placements, runs
+from ledger.views import cards, children, instructions, links, placements, runs
 from rules.card.agent_choice import apply_choice, choose_agent
+from rules.card.dependencies import may_name
 from rules.card.preferences import apply_limits, queue_priority
 from rules.card.target_repository import is_shared
 from rules.card.workflow_choice import apply_workflow, choose_workflow
 from rules.intents.internal import QueueRun
-from rules.policy.column import ColumnPolicy
+from rules.policy.column import OF_CARD, ColumnPolicy
 from rules.policy.model import Policy
 
 SLUG_LENGTH = 40
@@ -83,6 +85,7 @@ def queue_run(db: Connection, policy: Policy, intent: QueueRun) -> tuple[Event, 
             workflow_value=flow.value,
             priority=queue_priority(policy, card),
             played_by=played_by,
+            folder=_folder(db, policy, card, column, intent.mode),
         ),
     )
 
@@ -95,6 +98,44 @@ def queue_own_run(db: Connection, policy: Policy, intent: QueueRun) -> RunQueued
     if not isinstance(queued, RunQueued):
         return None
     return replace(queued, agent=OWN, session_id="", plan_required=False)
+
+
+def _folder(db: Connection, policy: Policy, card: CardRow, column: ColumnPolicy, mode: str) -> str:
+    """Return the name of the files that the run works on; empty where it has the repository.
+
+    A folder is of one repository, unless the policy lets readers of one know of the others: what is written
+    there is read in the reports and files of other cards.
+    """
+    if mode == SCRATCH:
+        return f"{SCRATCH_BEGINS}{card.card_id}"
+    if mode != FOLDER:
+        return ""
+    shared = may_name(policy, open_to_readers=False)
+    name = f"{OF_CARD}/{_top_card(db, card, shared=shared)}" if column.folder == OF_CARD else column.folder
+    return key_of_folder(card.board_id, "" if shared else card.repository or "", name)
+
+
+def _top_card(db: Connection, card: CardRow, *, shared: bool) -> CardId:
+    """Return the card of the board that this one is a part of, over all levels; itself if of none.
+
+    Only cards of its repository count, unless a folder is `shared` by several.
+    """
+    seen = [card]
+    while len(seen) <= children.MAX_DEPTH and (above := _card_above(db, seen[-1])):
+        if above in seen or not (shared or above.repository == card.repository):
+            break  # people can link issues in a circle
+        seen.append(above)
+    return seen[-1].card_id
+
+
+def _card_above(db: Connection, card: CardRow) -> CardRow | None:
+    parent = links.parent_of(db, card.card_id)
+    if parent is not None:
+        beside = cards.of_issue(db, parent.repository, parent.number)
+        return next((it for it in beside if it.board_id == card.board_id), None)
+    card_id = children.proposing_card(db, card.repository or "", card.number or -1)
+    above = cards.get(db, card_id) if card_id else None
+    return above if above is not None and above.board_id == card.board_id else None
 
 
 def _check(db: Connection, policy: Policy, intent: QueueRun, card: CardRow) -> tuple[Event, ...]:

@@ -23,6 +23,7 @@ from ledger.rows.cards import CardRow
 from ledger.rows.links import is_open
 from ledger.rows.messages import MessageRow
 from ledger.rows.runs import RunRow
+from ledger.run_modes import INVESTIGATE
 from ledger.states import Ending
 from ledger.views import (
     cards,
@@ -38,7 +39,6 @@ from ledger.views import (
 )
 from rules.card.dependencies import may_name
 from rules.policy.stages import MARK
-from rules.runs.mode import INVESTIGATE
 from runner.prompts import briefing
 from runner.prompts.briefing import (
     BriefingSource,

@@ -17,7 +17,7 @@ from bot.runspec import branch_rules, operator_grants, rerun
 from bot.runspec import briefing as briefings
 from bot.runspec import stages as run_stages
 from bot.runspec.branch_rules import authorship_of
-from bot.runspec.policy_fields import from_policy, validation_of
+from bot.runspec.policy_fields import from_policy, validation_of, without_repository
 from bot.runspec.store_mark import mark_store
 from bot.state import policies as policies_in_force
 from bot.system.config import Config
@@ -29,6 +29,7 @@ from ledger.model.limit_answers import Code, Subject
 from ledger.queue.leases import Lease
 from ledger.rows.cards import CardRow
 from ledger.rows.runs import RunRow
+from ledger.run_modes import FIX, INVESTIGATE
 from ledger.views import briefings as made_briefings
 from ledger.views import cards, children, ci, grants, messages, plans, policies, questions, runs, threads
 from rules.card import agent_choice
@@ -47,7 +48,6 @@ from runner.errors import RemoteAwayError, UnverifiedCommitError
 from runner.guards.path_patterns import find_protected
 from runner.run.instructions import LayerKind, own_layer
 from runner.run.run_spec import (
-    INVESTIGATE,
     Briefing,
     BrowserStep,
     HostPaths,
@@ -67,7 +67,7 @@ IN_THE_WAY = "rename or delete the branch `cardinal`, because git keeps no `card
 # Fields of a specification that its run's row has under the same name.
 _OF_RUN = (
     *("run_id", "card_id", "attempt", "kind", "repository", "branch", "agent", "session_id"),
-    *("plan_required", "mode", "rebases", "again_of", "base_commit"),
+    *("plan_required", "mode", "rebases", "again_of", "base_commit", "folder"),
 )
 
 
@@ -225,9 +225,10 @@ def build_spec(services: Services, run_id: RunId, lease: Lease) -> tuple[RunSpec
         base=base,
         host=services.host,
     )
+    spec = spec if spec.has_repository else without_repository(spec, column)
     operator_grants.require_granted(services.config, spec, rules, seen)
     if run.kind != CHECK:  # no agent is instructed, and none plays a stage
-        if not spec.investigates:
+        if spec.mode == FIX:
             exists, begun = bool(card.pull_head) and run.kind != RERUN, run.agent_started
             if seen.has_cardinal_branch and spec.branch.startswith("cardinal/"):
                 raise BranchRulesError((IN_THE_WAY,))
@@ -235,7 +236,7 @@ def build_spec(services: Services, run_id: RunId, lease: Lease) -> tuple[RunSpec
         spec = _add_layers(spec, services, card, rules, column.skills)
         there = _list_repositories(services, run, card)
         spec = replace(spec, elsewhere=there, agents=agent_choice.agent_names(board))
-        spec = with_reproduction(services, spec, run, card, rules)
+        spec = with_reproduction(services, spec, run, card, rules) if spec.has_repository else spec
         spec = spec if spec.investigates else _add_stages(services, spec, column, board.home or "")
     if run.kind == RERUN:
         spec = rerun.as_then(services, spec, run)
@@ -247,7 +248,7 @@ def _remote(services: Services, spec: RunSpec, *, agreed: bool) -> HubRemote:
 
     `agreed`: a person let a run of the card publish files of CI; the runner looks at which ones.
     """
-    guards, writes = spec.guards, spec.rebases or not (spec.investigates or spec.kind == CHECK)
+    guards, writes = spec.guards, spec.rebases or (spec.mode == FIX and spec.kind != CHECK)
     free = guards.action("protected") == "allow" or not find_protected((_WORKFLOW,), guards.protect)
     workflows = (free or agreed or spec.workflows) and writes
     return HubRemote(services.hub, services.engine, spec.run_id, workflows, writes)
@@ -273,7 +274,7 @@ def _from_ledger(db: Connection, run: RunRow, card: CardRow) -> dict[str, Any]:
         "title": card.title,
         "issue_repository": "" if here else card.repository or "",
         # Reading answers none.
-        "threads": () if run.mode == INVESTIGATE else threads.pending(db, card.card_id),
+        "threads": threads.pending(db, card.card_id) if run.mode == FIX else (),
         "granted": grants.of_card(db, card.card_id, exact=True),
         "allowed": tuple(pattern for pattern in allowed if pattern != WORKFLOWS),
         "workflows": WORKFLOWS in allowed,

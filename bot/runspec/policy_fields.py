@@ -1,9 +1,12 @@
 """Fields of a specification that the policy and the operator decide: nothing is read for them."""
 
+from dataclasses import replace
+from hashlib import sha256
 from typing import Any
 
 from bot.render import missing_checks
 from bot.system.config import Config
+from ledger.run_modes import FOLDER
 from rules.policy import network as policy_network
 from rules.policy.column import ColumnPolicy
 from rules.policy.repository import Guardrails, RepositoryRules, folder
@@ -14,12 +17,15 @@ from runner.run.run_spec import (
     Guards,
     Limits,
     PathSpec,
+    RunSpec,
     ToolServerSpec,
     ToolSpec,
     ValidationSpec,
 )
 
 BYTES_PER_MB = 1_000_000
+BASE = "main"  # the branch of files that have no repository
+_OF_CONTENTS = ("secrets",)
 
 
 def from_policy(config: Config, column: ColumnPolicy, rules: RepositoryRules) -> dict[str, Any]:
@@ -48,6 +54,38 @@ def from_policy(config: Config, column: ColumnPolicy, rules: RepositoryRules) ->
         "workspace": workspace(config),
         "private_hosts": config.private_hosts,
     }
+
+
+def without_repository(spec: RunSpec, column: ColumnPolicy) -> RunSpec:
+    """Return the specification of a run that works on files of its own: what is about a clone is not in it.
+
+    Its gate is the column's checks. Of the guards those stay that look at what is in a file.
+    """
+    servers = tuple(server for server in spec.servers if not server.reads)  # the others serve the clone
+    names = {server.name for server in servers}
+    tools = replace(
+        spec.tools, mcp=tuple(tool for tool in spec.tools.mcp if tool.partition("__")[0] in names)
+    )
+    checks = ValidationSpec(full=column.checks, waived=not column.checks, definition=_digest(column.checks))
+    return replace(
+        spec,
+        branch=BASE if spec.mode == FOLDER else spec.branch,
+        base_branch=BASE,
+        early=False,
+        start="",
+        failing="",
+        validation=checks,
+        tools=tools,
+        servers=servers,
+        guards=Guards({name: spec.guards.action(name) for name in _OF_CONTENTS}),
+        authorship=replace(spec.authorship, key=None, by_github=False),
+        limits=spec.limits.model_copy(update={"files_changed": 0, "lines_changed": 0}),
+        folder_mb=column.folder_mb,
+    )
+
+
+def _digest(lines: tuple[str, ...]) -> str:
+    return sha256("\n".join(lines).encode()).hexdigest()
 
 
 def validation_of(repository: str, base: str, rules: RepositoryRules, *, has_file: bool) -> ValidationSpec:

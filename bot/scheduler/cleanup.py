@@ -24,14 +24,16 @@ from ledger.ids import CardId, RunId
 from ledger.lifecycle import retention
 from ledger.log import event_store
 from ledger.queue import leases
+from ledger.run_modes import LOOK, card_of_workspace, workspace_name
 from ledger.states import RUN_HELD, CardState, RunState
-from ledger.views import artifacts, cards, checkpoints, runs
+from ledger.views import artifacts, cards, checkpoints, folders, runs
 from ledger.views.artifacts import ArtifactRow
 from runner import workspaces
 from runner.artifacts.store import Store, store_of
-from runner.checks.places import LOOK, PURPOSES
+from runner.checks.places import PURPOSES
 from runner.errors import RunnerError
 from runner.git import cleanup
+from runner.git.folder_mirror import is_of_folder
 from runner.phases.recheck import PREFIX
 from runner.run.run_spec import AGAIN, HostPaths
 from runner.workspaces.card_folder import ASIDE, folder_name
@@ -48,6 +50,7 @@ KEPT_FOR_PEOPLE = timedelta(days=90)
 RETENTION_BATCH, MAX_BATCHES = 1_000, 20  # of one turn; each batch is a transaction of some 10 ms
 RETENTION_EVERY_S = 50.0  # of all hosts one drops, at every clean-up
 CHAT_S = 900.0  # older than any answer takes
+MIRROR_S = 3600.0  # since a run looked into the copy of a folder: longer than one takes to begin
 REF_AGE = timedelta(days=14)  # for who looks into a card that is not done: its commits stay so long
 LEASE_S = 600.0  # of who was killed meanwhile: the next one waits so long
 _CHAT = "chat-"
@@ -112,9 +115,13 @@ def _too_much(services: Services, besides: tuple[ArtifactRow, ...]) -> tuple[Art
 
 
 def _is_needed(services: Services, db: Connection, digest: str) -> bool:
-    """Tell whether a file is an artifact, or part of a checkpoint that is not too old."""
+    """Tell whether a file is an artifact, or part of a snapshot or checkpoint that is not too old."""
     since = services.now() - timedelta(days=services.config.artifact_days)
-    return artifacts.is_kept(db, digest) or checkpoints.is_in_checkpoint(db, digest, since)
+    return (
+        artifacts.is_kept(db, digest)
+        or folders.is_snapshot(db, digest, since)
+        or checkpoints.is_in_checkpoint(db, digest, since)
+    )
 
 
 def _remove_artifacts(
@@ -261,7 +268,7 @@ def _is_over(db: Connection, places: HostPaths, place: CardId) -> bool:
         run = runs.get(db, RunId(place.removeprefix(PREFIX)))
         return run is None or run.state not in RUN_HELD
     clean = next((purpose for purpose in PURPOSES if place.startswith(purpose)), "")
-    name = place.removeprefix(clean).removeprefix(LOOK)
+    name = card_of_workspace(place.removeprefix(clean))
     if name.startswith(AGAIN):
         beside = runs.get(db, RunId(name.removeprefix(AGAIN)))
         return beside is None or (beside.state not in RUN_HELD if clean else not beside.alive)
@@ -293,8 +300,18 @@ def _refs(services: Services, places: HostPaths) -> Iterator[Leftover]:
             if over:
                 what = f"the refs of {min(len(over), cleanup.MAX_RUNS)} runs in {mirror.name}"
                 yield Leftover(what, partial(cleanup.forget, mirror, over))
+            if is_of_folder(mirror) and _is_old(mirror, MIRROR_S) and not _any_alive(services, run_ids):
+                yield Leftover(
+                    f"the copy {mirror.name}, which the store has", partial(cleanup.remove, mirror)
+                )
         except RunnerError as error:
             log.warning("refs not tidied mirror=%s reason=%s", mirror.name, error)
+
+
+def _any_alive(services: Services, run_ids: Iterable[RunId]) -> bool:
+    with event_store.reading(services.engine) as db:
+        rows = (runs.get(db, run_id) for run_id in run_ids)
+        return any(row is not None and row.state is not RunState.ENDED for row in rows)
 
 
 def _is_forgotten(db: Connection, places: HostPaths, run_id: RunId, now: datetime) -> bool:
@@ -304,7 +321,8 @@ def _is_forgotten(db: Connection, places: HostPaths, run_id: RunId, now: datetim
         return True
     if run.state is not RunState.ENDED or run.ended_at is None:
         return False
-    stands = (places.workspaces / folder_name(run.card_id) / "card").exists()
+    workspace = CardId(workspace_name(run.mode, run.card_id, run.folder))
+    stands = (places.workspaces / folder_name(workspace) / "card").exists()
     return not stands or now - run.ended_at > REF_AGE
 
 

@@ -23,6 +23,7 @@ from ledger.queries import run_queue
 from ledger.queue import hosts, leases, restored
 from ledger.queue.leases import Lease
 from ledger.rows.runs import RunRow
+from ledger.run_modes import workspace_name
 from ledger.states import RUN_HELD, Ending, Reason, RunState
 from ledger.views import boards, budgets, cards, questions, runs, workspaces
 from rules.policy.column import ColumnPolicy
@@ -37,9 +38,8 @@ from rules.runs.queue import (
     shares,
 )
 from rules.snapshot import LEAVE
-from runner.checks.places import LOOK
 from runner.errors import KilledError
-from runner.run.run_spec import AGAIN, INVESTIGATE
+from runner.run.run_spec import AGAIN
 
 MAX_WAITING = 50  # how far down a column's queue a tick looks: more cannot start at once anyway
 LEASE_PREFIX = "run:"
@@ -213,6 +213,7 @@ def _waiting(db: Connection, queued: tuple[runs.QueuedRow, ...]) -> tuple[Waitin
             beside=row.kind == RERUN,
             models=row.kind != CHECK,
             place=_place(row),
+            folder=row.folder,
         )
         for row in queued
     )
@@ -223,7 +224,7 @@ def _place(row: runs.QueuedRow) -> str:
     if row.kind == CHECK:
         return ""
     own = f"{AGAIN}{row.run_id}" if row.kind == RERUN else row.card_id
-    return f"{LOOK}{own}" if row.mode == INVESTIGATE else own
+    return workspace_name(row.mode, own, row.folder)
 
 
 def _list_queued(db: Connection, board_id: BoardId, policy: Policy) -> tuple[runs.QueuedRow, ...]:

@@ -56,6 +56,7 @@ def board_load(db: Connection, board_id: BoardId, day: date, card_ids: Collectio
         list_reservations(db, board_id),
         halt=halts.of_board(db, board_id),
         checks=len(held_runs) - len(agents),
+        folders={run.folder: run.run_id for run in agents if run.folder},
     )
 
 

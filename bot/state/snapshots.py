@@ -28,11 +28,13 @@ from ledger.queries import attempts, run_queue, siblings, workspaces
 from ledger.queue import outbox
 from ledger.rows.cards import CardRow
 from ledger.rows.findings import FollowUpRow
+from ledger.rows.folders import FolderRow
 from ledger.rows.links import LinkRow
 from ledger.rows.losses import LossRow
 from ledger.rows.placements import PlacementRow
 from ledger.rows.runs import PastRun, RunRow
 from ledger.rows.stops import StopRow
+from ledger.run_modes import FIX
 from ledger.states import CardState, Ending, Reason, RunState
 from ledger.views import (
     base_moves,
@@ -42,6 +44,7 @@ from ledger.views import (
     checks,
     ci,
     findings,
+    folders,
     givers,
     halts,
     jobs,
@@ -62,7 +65,6 @@ from rules.card import overlap
 from rules.commands import rerun
 from rules.policy.model import Policy
 from rules.runs.kill_switch import targets
-from rules.runs.mode import INVESTIGATE
 from rules.runs.queue import Waiting
 from rules.runs.start import MAX_KEPT
 from rules.snapshot import (
@@ -75,6 +77,7 @@ from rules.snapshot import (
 MINUTE, HOUR = timedelta(minutes=1), timedelta(hours=1)
 MAX_CHECKS = 30  # runs of a card that only check; no policy starts as many in an hour
 MAX_RUN_EVENTS = 100_000  # searched for a proposal
+MAX_SNAPSHOTS = 50  # of a folder that are listed
 MAX_LANE = 500  # cards in a merge lane that are counted
 
 
@@ -101,7 +104,7 @@ def hold_back(db: Connection, policy: Policy, queue: Iterable[Waiting]) -> tuple
 
 def _obstacle(db: Connection, waiting: Waiting) -> str:
     run = runs.get(db, RunId(waiting.run_id))
-    if run is None or run.claimed_at is not None or run.mode != "fix" or run.kind == RERUN:
+    if run is None or run.claimed_at is not None or run.mode != FIX or run.kind == RERUN:
         return ""  # what has begun waits for nobody, so that two never wait for each other
     card = cards.get(db, waiting.card_id)
     own_pull = card.pull_number if card is not None and card.pull_state == "open" else None
@@ -197,6 +200,21 @@ def _list_follow_ups(db: Connection, card: Snapshot, event: Event, now: datetime
     return tuple(findings.follow_ups_made(db, report.run_id).values()) if report else ()
 
 
+def _find_folder(db: Connection, card: Snapshot, event: Event, _now: datetime) -> FolderRow | None:
+    """Return the folder of the card's newest run that had one, with that run's snapshot that is named."""
+    if not isinstance(event, CommandGiven) or event.command != "folder":
+        return None
+    run = next((run for run in runs.of_card(db, card.card_id, limit=MAX_KEPT) if run.folder), None)
+    if run is None:
+        return None
+    rows = folders.list_snapshots(db, run.folder, MAX_SNAPSHOTS)
+    named = folders.as_left_by(db, run.folder, event.argument.strip()[:40])
+    older = (named,) if named and all(row.run_id != named.run_id for row in rows) else ()
+    held = runs.list_held(db, card.board_id)
+    writer = next((other.run_id for other in held if other.folder == run.folder), "")
+    return FolderRow(run.folder, (*rows, *older), writer)
+
+
 def _find_proposal(db: Connection, _card: Snapshot, event: Event, _now: datetime) -> CardProposed | None:
     """Return the run's proposal of a card in another repository that the event is about; None without one."""
     match event:
@@ -258,6 +276,7 @@ READERS: Mapping[str, Callable[[Connection, Snapshot, Any, datetime], Any]] = {
     "shared": lambda db, card, _event, _now: list_shared_files(db, card.card_id),
     "findings": _findings,
     "made": _list_follow_ups,
+    "folder": _find_folder,
     "proposed": _find_proposal,
     "workspaces": lambda db, card, _event, _now: workspaces.of_card(db, card.card_id),
     "past": _find_past_run,
@@ -334,7 +353,7 @@ def _was_served(db: Connection, row: CardRow) -> bool:
 
 def _find_worked_repository(db: Connection, card_id: CardId) -> str:
     past = runs.of_card(db, card_id, limit=MAX_KEPT)
-    began = (run.repository for run in past if run.mode != INVESTIGATE and run.claimed_at is not None)
+    began = (run.repository for run in past if run.mode == FIX and run.claimed_at is not None)
     return next(began, "")
 
 

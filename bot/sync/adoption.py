@@ -34,10 +34,10 @@ from ledger.log import event_store
 from ledger.queries import attempts
 from ledger.queue import leases, outbox, restored
 from ledger.rows.cards import CardRow
+from ledger.run_modes import FIX, INVESTIGATE
 from ledger.states import BY_ITSELF, Ending, RunState
 from ledger.views import cards, remotes, runs
 from rules.policy.model import Policy
-from rules.runs.mode import FIX, INVESTIGATE
 from runner.git.commits import find_run_trailers
 
 log = logging.getLogger(__name__)

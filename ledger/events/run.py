@@ -42,7 +42,9 @@ class RunQueued(RunEvent, zoom=Zoom.CONVERSATION, leads_to=RunState.QUEUED):
     `settings` is the column's policy as JSON, fixed for the whole run. `session_id` is that of the run which
     it continues, or empty. `plan_required` is false for a retry whose plan was approved already.
 
-    `mode` is fix or investigate. `mode_rule` chose it: column, label (`mode_value` says which), command (who
+    `mode` is one of ledger/run_modes.py. `folder` names the files on which a run without a repository
+    works: other runs of the name work on them before and after it. `mode_rule` chose the mode: column, label
+    (`mode_value` says which), command (who
     gave it) or repeat (of which run). `asked` is the request of whoever started it to this very run, or
     empty. `rebases`: a check puts the branch on its base first, and pushes it. `reproduces`: they want the
     card's steps played in a browser, and to hear why where they are not. `by` asked for the run through
@@ -85,6 +87,7 @@ class RunQueued(RunEvent, zoom=Zoom.CONVERSATION, leads_to=RunState.QUEUED):
     played_by: str = ""
     again_of: RunId = NO_RUN
     base_commit: str = ""
+    folder: str = ""
 
     def describe(self) -> str:
         who = "a push" if (self.kind, self.by) == (CHECK, BY_PUSH) else self.by

@@ -126,3 +126,39 @@ class WorkspaceKept(CardEvent, zoom=Zoom.ACTIVITY):
     def describe(self) -> str:
         missing = "; ".join(self.missing)
         return f"the workspace on {self.host or 'this host'} stays: not in the store: {missing}"
+
+
+@dataclass(frozen=True, slots=True)
+class FolderKept(RunEvent, zoom=Zoom.ACTIVITY, shows_payload=True):
+    """The files of a run without a repository are in the store: those of `folder` from here on.
+
+    `commit` has them, and all that were kept before as its history; `bundle` is the digest of a blob with it.
+    `files` are so many in `size_bytes`; the run changed `files_changed` and `lines_changed` of them.
+    """
+
+    folder: str
+    commit: str
+    bundle: str
+    files: int
+    size_bytes: int
+    files_changed: int
+    lines_changed: int
+
+    def describe(self) -> str:
+        return f"its files are kept: {self.files:,}, of which it changed {self.files_changed:,}"
+
+
+@dataclass(frozen=True, slots=True)
+class FolderRestored(CardEvent, RuleEvent, zoom=Zoom.CONVERSATION, is_audited=True):
+    """`by` brought the files of `folder` back as run `source` had left them; the rest is as in FolderKept."""
+
+    folder: str
+    source: RunId
+    commit: str
+    bundle: str
+    files: int
+    size_bytes: int
+    by: str
+
+    def describe(self) -> str:
+        return f"{self.by} brought the folder back as {self.source} left it"

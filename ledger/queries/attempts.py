@@ -10,6 +10,7 @@ from ledger.db.statements import statement
 from ledger.events.run import CHECK, RERUN
 from ledger.ids import BoardId, CardId, RunId
 from ledger.rows.runs import RunRow
+from ledger.run_modes import FIX
 from ledger.states import Ending, RunState
 from ledger.views.cards import cards, of_same_issue
 from ledger.views.runs import IS_ATTEMPT, runs
@@ -78,7 +79,7 @@ def was_served_since(db: Connection, card_id: CardId, asked_at: datetime) -> boo
 
 @statement
 def _select_served(card_id: Any, asked_at: Any) -> Select[Any]:
-    condition = runs.c.card_id.in_(of_same_issue(card_id)) & (runs.c.mode == "fix")
+    condition = runs.c.card_id.in_(of_same_issue(card_id)) & (runs.c.mode == FIX)
     condition = condition & IS_ATTEMPT
     ended = condition & (runs.c.ending == Ending.SUCCEEDED) & (runs.c.queued_at >= asked_at)
     return select(runs.c.run_id).where(ended).limit(1)

@@ -9,6 +9,7 @@ from ledger.events.run import RERUN
 from ledger.ids import BoardId, CardId, RunId
 from ledger.rows.cards import CardRow
 from ledger.rows.same_issue import RunElsewhere
+from ledger.run_modes import FIX
 from ledger.states import RUN_HELD, Ending, RunState
 from ledger.views import boards as known_boards
 from ledger.views.boards import boards
@@ -76,7 +77,7 @@ def find_work_done(db: Connection, card_id: CardId) -> RunElsewhere | None:
 def _select_work_done(card_id: Any) -> Select[Any]:
     joined = _mine.join(_theirs, _is_same).join(runs, runs.c.card_id == _theirs.c.card_id)
     query = select(runs.c.run_id, runs.c.board_id, runs.c.asked, runs.c.ended_at).select_from(joined)
-    well = (runs.c.ending == Ending.SUCCEEDED, runs.c.mode == "fix", IS_ATTEMPT)
+    well = (runs.c.ending == Ending.SUCCEEDED, runs.c.mode == FIX, IS_ATTEMPT)
     return query.where(_mine.c.card_id == card_id, *well).order_by(runs.c.ended_at.desc()).limit(1)
 
 

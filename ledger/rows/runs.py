@@ -5,6 +5,7 @@ from datetime import datetime
 
 from ledger.events.run import RESTORED
 from ledger.ids import NO_QUESTION, NO_RUN, BoardId, CardId, QuestionId, RunId
+from ledger.run_modes import FIX
 from ledger.states import Ending, Priority, RunState, RunStatus
 
 
@@ -94,6 +95,7 @@ class RunRow:
     played_by: str = ""
     again_of: RunId = NO_RUN
     base_commit: str = ""
+    folder: str = ""
 
     @property
     def alive(self) -> bool:
@@ -122,7 +124,7 @@ class RunRow:
     @property
     def has_finished_work(self) -> bool:
         """It ended well, and was there to change something."""
-        return self.ending is Ending.SUCCEEDED and self.mode == "fix"
+        return self.ending is Ending.SUCCEEDED and self.mode == FIX
 
     @property
     def is_adopted(self) -> bool:

@@ -46,11 +46,12 @@ from ledger.events.board import CardConverted, ColumnRanked, ColumnsChanged
 from ledger.events.preference import RunReordered
 from ledger.events.run import CHECK, RERUN
 from ledger.events.turn import TurnStarted
-from ledger.events.workspace import Checkpointed
+from ledger.events.workspace import Checkpointed, FolderKept
 from ledger.fold import Fold
 from ledger.ids import BoardId, CardId, RunId
 from ledger.queue import restored
 from ledger.rows.runs import RunRow
+from ledger.run_modes import key_of_folder
 from ledger.states import RUN_HELD, RunState, check_run_step
 from ledger.views.cards import UNRANKED, cards
 
@@ -71,6 +72,7 @@ class QueuedRow:
     attempt: int
     kind: str
     mode: str
+    folder: str
     agent: str
     queued_at: datetime
     stop_asked: str
@@ -209,7 +211,17 @@ def _next_serial(db: Connection) -> int:
     return (_SERIAL.scalar(db, {}) or 0) + 1
 
 
-fold.on(RepositoryMoved)(setter(runs, lambda event: {"repository": event.after}, repository="before"))
+@fold.on(RepositoryMoved)
+def _fold_repository_moved(db: Connection, _recorded: Recorded, event: RepositoryMoved) -> None:
+    change(db, runs, {"repository": event.before}, repository=event.after)
+    rename_folders(db, runs.c.folder, event)
+
+
+def rename_folders(db: Connection, column: Column[Any], event: RepositoryMoved) -> None:
+    """Give the folders of a repository that was renamed their new names, in a column of folders' names."""
+    before, after = (key_of_folder(event.board_id, name, "") for name in (event.before, event.after))
+    mine = column.startswith(before, autoescape=True)
+    db.execute(column.table.update().where(mine).values({column: func.replace(column, before, after)}))
 
 
 @fold.on(CardConverted)
@@ -338,6 +350,9 @@ def _fold_checkpointed(db: Connection, _recorded: Recorded, event: Checkpointed)
 
 
 fold.on(happened.BranchExported)(setter(runs, lambda e: fields_for(runs, e), "run_id"))
+fold.on(FolderKept)(
+    setter(runs, lambda e: {"files_changed": e.files_changed, "lines_changed": e.lines_changed}, "run_id")
+)
 fold.on(happened.BranchPushed)(setter(runs, lambda e: {"pushed_head": e.head, "pushing": False}, "run_id"))
 
 

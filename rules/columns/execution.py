@@ -1,6 +1,7 @@
 """execution: a coding agent is hired for the card and works on its branch."""
 
 from ledger.events.board import ABANDONED
+from ledger.run_modes import FIX, INVESTIGATE, PLACES, SCRATCH
 from ledger.states import CardState, Ending
 from rules.card.column_actions import act, describe_routes, has_action, headlines
 from rules.card.state import (
@@ -13,12 +14,11 @@ from rules.card.state import (
 )
 from rules.card.trigger import RuleTrigger
 from rules.intents.outbound import ConvertDraft, Decision
-from rules.policy.column import ColumnPolicy
+from rules.policy.column import OF_CARD, ColumnPolicy
 from rules.policy.model import Policy
 from rules.runs.gate import of_approved
-from rules.runs.mode import INVESTIGATE
 from rules.snapshot import Snapshot
-from rules.text import count, plain, usd
+from rules.text import code, count, plain, usd
 
 STATES = (
     CardState.QUEUED, CardState.WORKING, CardState.REVISING, CardState.NEEDS_INPUT, CardState.BLOCKED,
@@ -58,8 +58,7 @@ def derive(policy: Policy, snapshot: Snapshot) -> DerivedState:
     if run is None:
         return DerivedState(CardState.BLOCKED, "no run has started: /cardinal retry starts one")
     if run.ending is Ending.SUCCEEDED:
-        reads = run.mode == INVESTIGATE
-        return _of_success(policy, snapshot, str(run.run_id), reads=reads)
+        return _of_success(policy, snapshot, str(run.run_id), run.mode)
     if run.ending is Ending.CANCELLED:
         who = f" by {run.stop_by}" if run.stop_by else ""
         return DerivedState(
@@ -68,9 +67,13 @@ def derive(policy: Policy, snapshot: Snapshot) -> DerivedState:
     return DerivedState(CardState.FAILED, describe_failure(run))
 
 
-def _of_success(policy: Policy, snapshot: Snapshot, run: str, *, reads: bool = False) -> DerivedState:
+def _of_success(policy: Policy, snapshot: Snapshot, run: str, mode: str = FIX) -> DerivedState:
     pull = snapshot.pull
-    if pull is None and reads:
+    if mode in PLACES:
+        drag = drag_on(policy, snapshot.column, "review", "terminal")
+        said = f"{run} is done: read its report and files, then {drag}, or comment and /cardinal retry"
+        return DerivedState(CardState.WORK_COMPLETE, said)
+    if pull is None and mode == INVESTIGATE:
         said = f"{run} has investigated: read its findings; /cardinal fix lets an agent act on them"
         return DerivedState(CardState.WORK_COMPLETE, said)
     if pull and pull.state == "closed":
@@ -103,10 +106,22 @@ def headline(column: ColumnPolicy) -> str:
         said = f"An agent will look into it and report what it finds, without changing anything: {bounds}."
         return f"{said}{describe_routes(column)}"
     first = "plan first, " if column.plan_required else ""
+    if column.workspace in PLACES:
+        staged = f"{count(len(column.stages), 'stage')}, " if column.stages else ""
+        judged = f"{count(len(column.checks), 'check')}, " if column.checks else ""
+        return f"An agent works in {_place(column)}, no pull request: {first}{staged}{judged}{bounds}."
     staged = f"{count(len(column.stages), 'stage')}, " if column.stages else ""
     seen = ", seen early as a draft pull request" if column.publish == "early" else ""
     said = f"An agent will be assigned and start work: {first}{staged}{bounds}{seen}."
     return f"{said}{describe_routes(column)}"
+
+
+def _place(column: ColumnPolicy) -> str:
+    if column.workspace == SCRATCH:
+        return "an empty place"
+    if column.folder == OF_CARD:
+        return "a folder of the card and its sub-cards"
+    return f"the folder {code(column.folder)}"
 
 
 def _network(hosts: tuple[str, ...]) -> str:

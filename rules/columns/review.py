@@ -1,13 +1,15 @@
 """review: people look at the pull request and give their verdict."""
 
 from ledger.events.board import ABANDONED
-from ledger.states import CardState
+from ledger.run_modes import PLACES
+from ledger.states import CardState, Ending
 from rules.card.column_actions import derive_and_act, describe_routes, headlines
 from rules.card.state import DerivedState, describe_closed, drag_on, feedback_waits
 from rules.policy.column import ColumnPolicy
 from rules.policy.model import Policy
 from rules.runs.gate import of_approved
 from rules.snapshot import Snapshot
+from rules.text import plain
 
 STATES = (
     CardState.IN_REVIEW, CardState.CHANGES_REQUESTED, CardState.APPROVED, CardState.BLOCKED,
@@ -19,7 +21,13 @@ enter = derive_and_act
 
 
 def derive(policy: Policy, snapshot: Snapshot) -> DerivedState:
-    pull = snapshot.pull
+    pull, run = snapshot.pull, snapshot.run
+    if pull is None and run is not None and run.mode in PLACES and run.ending is Ending.SUCCEEDED:
+        home, drag = plain(run.column, 60), drag_on(policy, snapshot.column, "terminal")
+        said = (
+            f"read the report and files of {run.run_id}, then {drag}; to have it changed, comment, drag the"
+        )
+        return DerivedState(CardState.IN_REVIEW, f"{said} card to {home} and say /cardinal retry")
     if pull is None:
         return DerivedState(CardState.IN_REVIEW, "there is no pull request to review")
     number = f"pull request #{pull.number}"

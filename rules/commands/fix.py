@@ -3,10 +3,10 @@
 from datetime import datetime
 
 from ledger.events.conversation import CommandGiven
+from ledger.run_modes import FIX
 from rules.intents.outbound import Decision
 from rules.policy.model import Policy
 from rules.policy.roles import Role
-from rules.runs.mode import FIX
 from rules.runs.start import start_as_told
 from rules.snapshot import Snapshot
 

@@ -9,6 +9,7 @@ from pydantic import ValidationError
 from ledger.events.conversation import CommandGiven
 from ledger.events.run import CHECK, RERUN
 from ledger.rows.runs import PastRun
+from ledger.run_modes import PLACES
 from rules.chatops.parser import door_of
 from rules.chatops.replies import say
 from rules.intents.internal import QueueRun
@@ -105,6 +106,8 @@ def _obstacle(snapshot: Snapshot, past: PastRun | None, wish: Wish) -> str:
     run = past.run
     if run.kind == CHECK:
         return f"{run.run_id} only checked a commit: `/cardinal check` does so again"
+    if run.mode in PLACES:
+        return f"{run.run_id} worked without a repository: `/cardinal retry` starts a new run"
     if not past.briefed:
         return (
             f"no briefing of {run.run_id} is kept, since no agent began: `/cardinal retry` starts a new run"

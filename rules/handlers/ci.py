@@ -4,13 +4,14 @@ from datetime import datetime, timedelta
 
 from ledger.events.pull import ChecksSettled
 from ledger.events.run import RunEnded
+from ledger.run_modes import INVESTIGATE, PLACES
 from ledger.states import CardState, Ending, Reason
 from rules.answers import answers
 from rules.card.state import change_state, derive_state, explain, feedback_waits
 from rules.intents.internal import QueueRun
 from rules.intents.outbound import Decision, Say
 from rules.policy.model import Policy
-from rules.runs.mode import INVESTIGATE, choose_mode
+from rules.runs.mode import choose_mode
 from rules.runs.start import start_obstacle
 from rules.snapshot import Snapshot
 from rules.text import code, count
@@ -66,8 +67,11 @@ def _why_not(policy: Policy, snapshot: Snapshot, event: ChecksSettled, now: date
     limits, ci = policy.limits, snapshot.ci
     if feedback_waits(snapshot):
         return "the next revision repairs it, too"
-    if choose_mode(policy, snapshot).mode == INVESTIGATE:
+    mode = choose_mode(policy, snapshot).mode
+    if mode == INVESTIGATE:
         return "its card is only investigated; /cardinal fix starts a run that repairs it"
+    if mode in PLACES:
+        return "agents work without the repository here: drag the card to a column where they have a clone"
     if limits.repairs == 0:
         return "the policy does not let a run repair it; /cardinal retry starts a run"
     if ci is not None and ci.repaired == event.head:

@@ -44,6 +44,7 @@ _READS = (
     "findings",
     "made",
     "workspaces",
+    "folder",
     "past",
     "reruns",
 )

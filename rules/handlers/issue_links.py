@@ -3,6 +3,7 @@
 from datetime import datetime
 
 from ledger.events.related import LinksSeen
+from ledger.run_modes import FIX
 from ledger.states import Reason, RunState
 from rules.answers import answers
 from rules.card.dependencies import ask_about_blockers, asks_about_part, why_waiting
@@ -10,7 +11,6 @@ from rules.card.left_column import end_waiting
 from rules.card.state import derive_state, feedback_waits
 from rules.intents.outbound import Decision, UpdateFace
 from rules.policy.model import Policy
-from rules.runs.mode import FIX
 from rules.snapshot import Snapshot
 
 

@@ -13,6 +13,7 @@ from ledger.model.limit_answers import Code, Subject, subject_of
 from ledger.model.policy_settings import Pipelines
 from ledger.rows.halts import HaltRow
 from ledger.rows.runs import RunRow
+from ledger.run_modes import FIX, INVESTIGATE
 from ledger.states import BY_ITSELF, CardState, Ending, RunState
 from rules.answers import answers
 from rules.card import overlap
@@ -47,7 +48,6 @@ from rules.intents.outbound import (
 from rules.policy.model import Policy
 from rules.runs.gate import leaves_draft
 from rules.runs.kill_switch import SWITCHED
-from rules.runs.mode import INVESTIGATE
 from rules.snapshot import Snapshot
 from rules.text import count, plain
 
@@ -315,7 +315,7 @@ def finish_run(policy: Policy, snapshot: Snapshot, event: runs.RunEnded, now: da
         return report + decision
     if run.is_adopted:  # what its end led to is done, or for people to decide
         return report + decision + derive_state(policy, snapshot)
-    delivered = _deliver(snapshot, event) if run.mode != INVESTIGATE else Decision()
+    delivered = _deliver(snapshot, event) if run.mode == FIX else Decision()
     return (
         report
         + _close_boxes(snapshot, run)
@@ -383,7 +383,7 @@ def _find_way(policy: Policy, snapshot: Snapshot, run: RunRow, event: runs.RunEn
     A cause that other cards share is not the card's failure: it stays where a retry can start.
     """
     column = policy.column(run.column)
-    if column is None or run.mode != column.mode:  # routes are about the work that the column is for
+    if column is None or run.mode != column.run_mode:  # routes are about the work that the column is for
         return None
     if event.ending is Ending.SUCCEEDED:
         asked = snapshot.verdict == "changes_requested" and not snapshot.served and snapshot.open_pull

@@ -99,9 +99,10 @@ class RepositoryChoice(PolicyModel):
 class ModeChoice(PolicyModel):
     """How a card is worked on in another mode than its column says."""
 
-    labels: dict[Name, Literal["fix", "investigate"]] = setting(
+    labels: dict[Name, Literal["fix", "investigate", "scratch"]] = setting(
         {"cardinal:fix": "fix", "cardinal:investigate": "investigate"},
-        "The mode of cards with a label; if labels disagree, `investigate`.",
+        "The mode of cards with a label, or `scratch` for an empty [workspace]"
+        "(#work-without-a-repository); if labels disagree, `investigate`.",
     )
 
 

@@ -16,6 +16,7 @@ from ledger.model.policy_settings import (
     setting,
     whole_number,
 )
+from ledger.run_modes import FIX, PLACES
 from rules.policy.messages import unknown
 from rules.policy.network import Network
 from rules.policy.repository import Lines
@@ -42,6 +43,7 @@ Label = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$")]
 AgentChoice = Annotated[
     str, Field(pattern=r"^([a-z][a-z0-9_-]{0,39}(/[A-Za-z0-9._:/@-]{1,100})?|@[a-z0-9][a-z0-9-]{0,39})$")
 ]
+OF_CARD = "card"  # in place of a folder's name
 Steps = Annotated[tuple[dict[str, Any], ...], Field(max_length=20)]
 
 
@@ -74,6 +76,25 @@ class ColumnPolicy(PolicyModel):
     archetype: str = Field(description="The kind of column: an [archetype](#what-a-column-can-be).")
     mode: Literal["fix", "investigate"] = setting(
         "fix", "`fix` ends in a pull request; `investigate` reads only and reports findings."
+    )
+    workspace: Literal["clone", "scratch", "folder"] = setting(
+        "clone",
+        "Where its agents work: in a `clone` of the repository; or without a pull request, since report and "
+        "files are the result, in [an empty place](#work-without-a-repository) (`scratch`) or in a `folder` "
+        "that lives on.",
+    )
+    folder: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]{0,39}$")] = setting(
+        "card",
+        "With `workspace: folder`, the folder's name on the board; `card` for one of each card, which its "
+        "sub-cards share.",
+    )
+    folder_mb: int = whole_number(
+        100, 1, 2000, "Megabytes of files without a repository; a run that leaves more fails."
+    )
+    checks: Lines = setting(
+        (),
+        "Commands that judge the work of a run without a clone, in a copy of its files; without any, a "
+        "person does.",
     )
     agent: Name = setting("claude", "The agent that works on cards here.")
     model: Name = setting("default", "The agent's model, as the agent's own command line names it.")
@@ -187,6 +208,15 @@ class ColumnPolicy(PolicyModel):
     def entry_actions(self) -> tuple[dict[str, Any], ...]:
         """The actions on entry, with the archetype's own where the policy gives none."""
         return ARCHETYPES.load(self.archetype).ENTRY_ACTIONS if self.on_entry is None else self.on_entry
+
+    @property
+    def run_mode(self) -> str:
+        """The mode of its runs, where neither a label nor a command says another."""
+        return self.mode_of(self.mode)
+
+    def mode_of(self, mode: str) -> str:
+        """Return `mode`, or that of its workspace for runs that were to fix something in a clone."""
+        return self.workspace if mode == FIX and self.workspace in PLACES else mode
 
     @property
     def plan_required(self) -> bool:

@@ -1,14 +1,13 @@
 """The mode of a run: by command, else by a label of the issue, else by the column."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ledger.model.column_names import same_column
+from ledger.run_modes import FIX, INVESTIGATE
 from ledger.states import Ending
 from rules.policy.model import Policy
 from rules.snapshot import Snapshot
 from rules.text import code
-
-FIX, INVESTIGATE = "fix", "investigate"
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +43,13 @@ def choose_by_command(mode: str, by: str) -> Chosen:
 
 def choose_mode(policy: Policy, snapshot: Snapshot) -> Chosen:
     """Return the mode that the card's labels say, else its column's; labels that disagree mean reading."""
-    return _choose_by_label(policy, snapshot) or _of_column(policy, snapshot)
+    return in_workspace(policy, snapshot, _choose_by_label(policy, snapshot) or _of_column(policy, snapshot))
+
+
+def in_workspace(policy: Policy, snapshot: Snapshot, chosen: Chosen) -> Chosen:
+    """Return the choice as the column's workspace lets it be: without a clone there is none to fix."""
+    column = policy.column(snapshot.column)
+    return replace(chosen, mode=column.mode_of(chosen.mode)) if column else chosen
 
 
 def again(policy: Policy, snapshot: Snapshot) -> Chosen:
@@ -72,4 +77,4 @@ def _choose_by_label(policy: Policy, snapshot: Snapshot) -> Chosen | None:
 
 def _of_column(policy: Policy, snapshot: Snapshot) -> Chosen:
     column = policy.column(snapshot.column)
-    return Chosen(column.mode if column else FIX, "column")
+    return Chosen(column.run_mode if column else FIX, "column")

@@ -55,6 +55,7 @@ class Waiting:
     same_issue: str = ""  # why it waits for a run on the same issue; empty: it does not
     overlap: str = ""  # why it waits for the work of another card on the same files; empty: it does not
     beside: bool = False  # it is beside the card's own runs: where the card stands makes no difference
+    folder: str = ""  # the files that it works on instead of a repository; empty: none
     models: bool = True  # it calls models; one that does not only checks a commit, and takes no agent's place
 
     @property
@@ -66,7 +67,8 @@ class Waiting:
 class Load:
     """The present load: counts of runs that a worker holds, dollars spent against each limit that runs share
     (those of a day: today's, UTC), and dollars that runs have reserved. `checks` counts runs that only check,
-    which all the others leave out. `github_at`: GitHub takes no call for the board before that time.
+    which all the others leave out. `folders` has the run that works in each. `github_at`: GitHub takes no
+    call for the board before that time.
     """
 
     total: int
@@ -77,6 +79,7 @@ class Load:
     halt: HaltRow | None = None
     checks: int = 0
     github_at: datetime | None = None
+    folders: Mapping[str, RunId] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,6 +251,7 @@ class _Gate:
         self.grants: dict[RunId, BudgetReserved] = {}
         self._by_repository = Counter(load.by_repository)
         self._by_column = Counter(load.by_column)
+        self._writers = dict(load.folders)
 
     def admit(self, run: Waiting) -> None:
         """Count the run as running, and its grant as reserved."""
@@ -263,6 +267,8 @@ class _Gate:
             self.grants[run.run_id] = granted
         self._may_probe = False
         self._total += 1
+        if run.folder:
+            self._writers[run.folder] = run.run_id
         self._by_repository[run.repository] += 1
         self._by_column[run.column] += 1
 
@@ -318,6 +324,8 @@ class _Gate:
             yield describe_halt(self._halt)
         if run.overlap:
             yield run.overlap
+        if writer := self._writers.get(run.folder):
+            yield f"{writer} works in the same folder: it starts on its own when that pauses or ends"
         if column is not None and self._by_column[run.column] >= column.concurrency:
             yield f"{plain(run.column, 60)} is full with {count(self._by_column[run.column], 'run')}"
         if self._by_repository[run.repository] >= limits.runs_per_repository:

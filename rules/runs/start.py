@@ -5,6 +5,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from ledger.events.conversation import CommandGiven
+from ledger.run_modes import FIX, INVESTIGATE, PLACES
 from ledger.states import CardState, Ending
 from rules.card.agent_choice import unknown_labels
 from rules.card.state import change_state, derive_state, feedback_waits
@@ -15,7 +16,7 @@ from rules.chatops.replies import say
 from rules.intents.internal import QueueRun
 from rules.intents.outbound import ConvertDraft, Decision
 from rules.policy.model import Policy
-from rules.runs.mode import FIX, INVESTIGATE, Chosen, choose_by_command, choose_mode
+from rules.runs.mode import Chosen, choose_by_command, choose_mode, in_workspace
 from rules.runs.plan_approval import is_reworded, list_changes_since
 from rules.snapshot import Snapshot
 from rules.text import count
@@ -58,7 +59,7 @@ def start(policy: Policy, snapshot: Snapshot, *, by: str, now: datetime) -> Deci
         return derive_state(policy, snapshot)  # that drag was served before the ledger was restored
     done = bool(run and run.ending is Ending.SUCCEEDED and run.mode == mode)
     done = done or bool(snapshot.done_elsewhere and mode == FIX)
-    if done and not feedback_waits(snapshot):
+    if done and (mode in PLACES or not feedback_waits(snapshot)):
         return derive_state(
             policy, snapshot, "there is nothing new to do; /cardinal retry starts another run"
         )
@@ -85,7 +86,7 @@ def queue_card(
     `mode` is that of a command; else label and column choose it. `request` is `asked` of RunQueued;
     `reproduces`, `door` and `other_agent` are as there.
     """
-    mode = mode or choose_mode(policy, snapshot)
+    mode = in_workspace(policy, snapshot, mode) if mode else choose_mode(policy, snapshot)
     queue_run, because = _fitting(policy, snapshot, by, mode)
     intent = replace(
         queue_run,
@@ -129,7 +130,7 @@ def _fitting(policy: Policy, snapshot: Snapshot, by: str, mode: Chosen) -> tuple
         kind = "retry" if run else "first"
         return QueueRun(card, kind, by, plan_required=False), "an investigation"
     required = bool(column and column.plan_required)
-    if feedback_waits(snapshot):
+    if feedback_waits(snapshot) and mode.mode not in PLACES:
         because = f"a revision for {count(snapshot.pending_threads, 'review thread')}"
         return QueueRun(card, "revision", by, plan_required=False), because
     if run is None:

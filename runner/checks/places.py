@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 from ledger.ids import CardId
+from ledger.run_modes import workspace_name
 from runner import workspaces
 from runner.exec.child import Child
 from runner.gateway.control.claim import take_requested_hosts
@@ -13,7 +14,6 @@ from runner.run.run_spec import RunSpec
 from runner.session.context import RunContext
 from runner.workspaces.contract import CleanWorkspace, Tenancy, Workspace
 
-LOOK = "look-"  # begins the id of the place in which a card is investigated
 # Begin the names of such places; no card has one of them for its id.
 GATE, WITNESS, BROWSER, SERVERS, SET_UP = "gate-", "witness-", "repro-", "serve-", "setup-"
 PURPOSES = (GATE, WITNESS, BROWSER, SERVERS, SET_UP)
@@ -66,9 +66,9 @@ def _open(spec: RunSpec, name: str, image: str = "") -> CleanWorkspace:
 def tenancy(spec: RunSpec) -> Tenancy:
     """Return the labels and limits of all containers of `spec`.
 
-    An investigation has a workspace of its own, apart from the card's.
+    An investigation has a workspace of its own, apart from the card's, and so has work without a repository.
     """
-    card_id = CardId(f"{LOOK}{spec.place}") if spec.investigates else spec.place
+    card_id = CardId(workspace_name(spec.mode, spec.place, spec.folder))
     return Tenancy(
         card_id=card_id,
         run_id=spec.run_id,

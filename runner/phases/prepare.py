@@ -53,10 +53,12 @@ def take_in_pushes(run: RunContext, known: str) -> bool:
     fetched = f"refs/remotes/origin/{spec.base_branch}"  # another card may move the mirror's meanwhile
     conflicts = _rebase_on(run, known, *((before, fetched) if before else ()))
     if conflicts:
+        if run.history.turn is None and not spec.has_repository:  # it is an ended run's, and is set aside
+            run.mirror.remember(head_name(run), known)  # where the checkout is made again
+            raise errors.WorkspaceError("git rebase", f"the folder was changed meanwhile: {conflicts}")
         run.ask(
             Subject.REBASE,
-            f"{spec.branch} has new commits on GitHub by {_makers(run, known)}, and the run changed"
-            f" the same: {conflicts}. Undo one of the two on the branch, then let it try again.",
+            _describe_conflict(run, known, conflicts),
             (TRY_AGAIN, STOP),
         )
     if before:
@@ -67,6 +69,20 @@ def take_in_pushes(run: RunContext, known: str) -> bool:
         run.log.append(Progressed(spec.run_id, text))
     record_base_head(run, known)
     return True
+
+
+def _describe_conflict(run: RunContext, known: str, conflicts: str) -> str:
+    makers = _makers(run, known)
+    if not run.spec.has_repository:
+        return (
+            f"The folder was changed meanwhile, by {makers}, and the run changed the same: {conflicts}."
+            " Stop it, then /cardinal retry: the next run begins with the folder as it is now. Or bring the"
+            " folder back with /cardinal folder, and let it try again."
+        )
+    return (
+        f"{run.spec.branch} has new commits on GitHub by {makers}, and the run changed the same:"
+        f" {conflicts}. Undo one of the two on the branch, then let it try again."
+    )
 
 
 def take_in_base(run: RunContext, head: str) -> None:
@@ -97,7 +113,7 @@ def _find_rewritten_head(run: RunContext, known: str) -> str:
 
 def _makers(run: RunContext, known: str) -> str:
     """Return who made the commits up to `known` that the work was not on: people by name, runs by theirs."""
-    base = run.mirror.head(run.spec.base_branch)
+    base = run.mirror.head(run.spec.base_branch) if run.spec.branch != run.spec.base_branch else ""
     before = tuple(filter(None, (read_base_head(run), run.workspace.read_base(), base)))
     authorship = run.spec.authorship
     ours = {f"{it.name} <{it.email}>" for it in (authorship.author, authorship.committer, *authorship.past)}

@@ -137,7 +137,7 @@ def publish_work(run: RunContext, start: str) -> None:
 def _export(run: RunContext, head: str) -> str:
     """Export HEAD to the mirror and record the size of the change; return the commit."""
     head = export_commit(run, head)
-    _stands_as_checked(run, head)
+    stands_as_checked(run, head)
     change = measure(run, head)
     if change.commits == 0 or change.files_changed == 0:
         raise fail("no_changes", "the branch does not differ from its base")
@@ -161,7 +161,7 @@ def measure(run: RunContext, head: str) -> DiffStat:
     return change
 
 
-def _stands_as_checked(run: RunContext, head: str) -> None:
+def stands_as_checked(run: RunContext, head: str) -> None:
     """Raise Finish unless the commit is the one that passed the gate."""
     passed = run.history.validation
     if run.spec.validation.waived and run.history.waived == head:

@@ -28,12 +28,15 @@ def validate_work(run: RunContext, start: str) -> None:
     `start` is the run's start commit. Raises Finish without a change, Park at a limit and where repairs lead
     nowhere.
     """
+    needs_change = run.spec.has_repository  # else a report is a result, and the checks judge any files
+    if not needs_change and run.spec.validation.waived:
+        return  # a person judges
     while True:
         head = run.checkout.commit_leftovers(f"Work of run {run.spec.run_id} on {run.spec.reference}")
-        if not has_changes(run, head, start):
+        if needs_change and not has_changes(run, head, start):
             return
         head = export_commit(run, publish_early(run) or head)
-        if not has_changes(run, head, start):  # it had only what set-up left
+        if needs_change and not has_changes(run, head, start):  # it had only what set-up left
             return
         run.step(RunState.VALIDATING)
         checks = checks_of(run.mirror, run.spec.validation, run.mirror.head(run.spec.base_branch), head)
@@ -97,7 +100,8 @@ def _pass(run: RunContext, checks: ValidationSpec, head: str) -> bool:
     The host's mirror decides, not the workspace. Raises Park where the change is too large, or where the
     files are unchanged since a failure that the agent has seen.
     """
-    check_size(run, run.mirror.diff(run.mirror.head(run.spec.base_branch), head))
+    if run.spec.has_repository:  # else a limit of its own counts when the files are stored
+        check_size(run, run.mirror.diff(run.mirror.head(run.spec.base_branch), head))
     rounds, tree = run.history.rounds, run.mirror.tree(head)
     newest = rounds.newest
     if newest is not None and newest.tree == tree and f"repair-{newest.iteration}" not in run.history.turns:

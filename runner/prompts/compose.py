@@ -174,6 +174,7 @@ _NOT_APPROVED = "The plan was not approved. Make another one; this is what was s
 _WORK = (
     "Do the work on the branch you are on, commit in small steps, tick the plan's steps, and call `finish`."
 )
+_WORK_IN_PLACE = "Do the work in the folder you are in, tick the plan's steps, and call `finish`."
 _HEED = "Do what they ask for, commit, and end the turn."
 _REVIEWED = (
     "People reviewed the branch. Do what the review asks for: the briefing has the words of reviews, and of"
@@ -254,7 +255,8 @@ def _core(phase: Phase, spec: RunSpec, history: History, detail: str) -> str:
         case Phase.STAGE:
             return core(spec, history, _matter(spec, history))
         case Phase.WORK:
-            return f"{_describe_approved_plan(history.plan)}{_WORK}"
+            work = _WORK if spec.has_repository else _WORK_IN_PLACE
+            return f"{_describe_approved_plan(history.plan)}{work}"
         case Phase.REVISE:
             return f"{_REVIEWED}\n\n{_threads(spec)}{_WORK}"
         case Phase.ANSWER:

@@ -17,8 +17,9 @@ from ledger.ids import CardId, RunId
 from ledger.log import event_store
 from ledger.queue import leases
 from ledger.queue.leases import Lease
+from ledger.rows.folders import SnapshotRow
 from ledger.states import Ending, RunState
-from ledger.views import cards, checkpoints, runs, workspaces
+from ledger.views import cards, checkpoints, folders, runs, workspaces
 from ledger.views.checkpoints import CheckpointRow
 from ledger.views.workspaces import WorkspaceRow
 from runner.exec.deadline import Deadline
@@ -197,6 +198,12 @@ class RunLog:
         """Return the newest checkpoint of that workspace, by any run; None before the first."""
         with event_store.reading(self._engine) as db:
             return checkpoints.of_place(db, place)
+
+    def snapshot(self, folder: str) -> SnapshotRow | None:
+        """Return the snapshot in force of the run's `folder`, by its present name; None before the first."""
+        with event_store.reading(self._engine) as db:
+            row = runs.get(db, self._run_id)
+            return folders.newest(db, row.folder if row and row.folder else folder)
 
     def ending_of(self, run_id: RunId) -> Ending | None:
         with event_store.reading(self._engine) as db:

@@ -9,9 +9,9 @@ from typing import Protocol
 from ledger.ids import NO_RUN, CardId, RunId
 from ledger.model.policy_settings import HostSecret, Pipelines, RepositoryLimits, Resources
 from ledger.rows.threads import ThreadRow
+from ledger.run_modes import FIX, INVESTIGATE, PLACES
 from runner.run.instructions import Equipment, Layer, stack
 
-INVESTIGATE = "investigate"
 AGAIN = "again-"  # begins the name of the place of a run beside its card's own
 
 
@@ -293,7 +293,9 @@ class RunSpec:
     policy: str = ""  # the digest of the policy file in force
     workflows: bool = False  # a maintainer allowed that files of CI change
     failing: str = ""  # output of the pull request's red checks, as Markdown
-    mode: str = "fix"  # or investigate
+    mode: str = FIX  # one of ledger/run_modes.py
+    folder: str = ""  # the files that a run without a repository works on; as in RunQueued
+    folder_mb: int = 0  # how large they may become
     stages: tuple[StageSpec, ...] = ()  # empty: plan, then work
     equipment: Equipment = field(default_factory=Equipment)  # profile, guides and skills
     request: str = ""  # of the person `requested_by` who started this very run
@@ -342,6 +344,11 @@ class RunSpec:
     def investigates(self) -> bool:
         """Whether the run only reads, and ends with findings."""
         return self.mode == INVESTIGATE
+
+    @property
+    def has_repository(self) -> bool:
+        """Whether the run works on a clone of the repository."""
+        return self.mode not in PLACES
 
 
 @dataclass(frozen=True, slots=True)

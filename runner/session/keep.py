@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from ledger.events.artifact import ArtifactDropped, ArtifactKept
+from ledger.events.artifact import FILE, PAGE, ArtifactDropped, ArtifactKept
 from ledger.events.run import RunEvent
 from ledger.metadata import lines_of
 from runner.artifacts.store import Stored, store_of
@@ -15,6 +15,8 @@ from runner.text.plain import one_line
 from runner.workspaces.contract import Workspace
 
 SIZE, SHAPE = "size", "shape"
+# What a browser would run or draw if it were a page: people get it as a download.
+_PAGES = (".html", ".htm", ".xhtml", ".xht", ".svg", ".xml", ".mht", ".mhtml")
 MAX_BYTES = 40_000_000  # of all files of one reproduction
 MAX_STEPS = 40
 _MB = 1_000_000
@@ -26,6 +28,11 @@ STORE = "store"
 def keep(run: RunContext, name: str, kind: str, text: str) -> tuple[RunEvent, ...]:
     """Store a text and return its event; nothing where the run has it already."""
     return artifact_events(run, name, kind, store_of(run.spec.paths).keep(text))
+
+
+def kind_of_file(name: str) -> str:
+    """Return the artifact's kind of a file of the agent's."""
+    return PAGE if name.lower().endswith(_PAGES) else FILE
 
 
 def artifact_events(run: RunContext, name: str, kind: str, stored: Stored) -> tuple[RunEvent, ...]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, assert_never
 
 from ledger.events import agent as seen
-from ledger.events.artifact import FILE, PAGE, ArtifactDropped
+from ledger.events.artifact import ArtifactDropped
 from ledger.events.run import Progressed, RunEvent, SessionStarted, ToolUsed
 from ledger.model import limit_answers
 from ledger.model.limit_answers import Subject
@@ -20,7 +20,7 @@ from runner.gateway.control.claim import MAX_HOSTS, host_reached, secret_sent
 from runner.run.limits import ExceededLimit
 from runner.session import permission
 from runner.session.context import RunContext
-from runner.session.keep import keep
+from runner.session.keep import keep, kind_of_file
 from runner.session.records import Batch
 from runner.session.tool_effects import Effect, effect_of
 from runner.session.tool_servers import record_server_message
@@ -81,8 +81,6 @@ def _read(block: str) -> TextCall:
     return TextCall(tool, said.get("input", {}))
 
 
-# What a browser would run or draw if it were a page: people get it as a download.
-_PAGES = (".html", ".htm", ".xhtml", ".xht", ".svg", ".xml", ".mht", ".mhtml")
 _TODOS = 40
 _REFUSALS = 20
 _WORDS = 10  # board calls in one text
@@ -316,7 +314,7 @@ def store_attachment(run: RunContext, effect: Effect) -> tuple[tuple[RunEvent, .
     attach_input = effect.attaches
     if attach_input is None:
         return (), effect.reply
-    kind = PAGE if attach_input.name.lower().endswith(_PAGES) else FILE
+    kind = kind_of_file(attach_input.name)
     events = keep(run, attach_input.name, kind, run.secrecy.redact_private_skills(attach_input.content))
     if any(isinstance(event, ArtifactDropped) for event in events):
         return events, {"ok": False, "error": "it is not kept: this run has left as much as it may"}

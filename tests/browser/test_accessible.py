@@ -120,6 +120,7 @@ def test_no_page_breaks_a_rule(inbox: Page, axe: bytes) -> None:
         "/notices",
         "/tokens",
         "/hosts",
+        "/folders",
         "/health",
         "/runs/r999",
         "/nothing",

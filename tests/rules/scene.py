@@ -147,6 +147,7 @@ NOTHING: dict[str, Any] = {
     "held": (), "released": (), "lifted": None, "paced": 0, "unopened": False, "halt": None, "struck": 0,
     "ci": None, "red": (), "shared": (), "findings": None, "made": (), "proposed": None, "job": None,
     "workspaces": (), "past": None, "reruns": (),
+    "folder": None,
 }  # fmt: skip
 
 

@@ -6,10 +6,11 @@ from bot.render.run import artifacts, evidence, observations, reproduction, stag
 from bot.render.run import story as run_story
 from bot.render.run.story import Story
 from ledger.rows.runs import RunRow
+from ledger.run_modes import FIX, FOLDER, INVESTIGATE, SCRATCH
 from ledger.states import Ending, RunState
 from rules.card.workflow_choice import describe_workflow
 from rules.commands.budget import MAX_USD, MIN_USD
-from rules.runs.mode import INVESTIGATE, reason
+from rules.runs.mode import reason
 
 VALIDATE = "validate"
 STAGES = ("plan", "work", VALIDATE, "pull request")
@@ -20,7 +21,12 @@ _STAGE_OF = {
     RunState.VALIDATING: 2,
     RunState.PUBLISHING: 3,
 }
-_MODES = {"fix": "fixes", INVESTIGATE: "reads only"}
+_MODES = {
+    FIX: "fixes",
+    INVESTIGATE: "reads only",
+    SCRATCH: "works in an empty place",
+    FOLDER: "works in a folder",
+}
 _FINDINGS = "➡️ The findings are in their own comment."
 MAX_STEPS = 30
 MAX_ACTIVITY = 30
@@ -53,12 +59,13 @@ def _breadcrumbs(story: Story) -> str:
     first = 1 if run.kind in ("revision", "repair") and run.plan_revision == 0 else 0
     here = _stage(run)
     crumbs = []
-    for position, name in list(enumerate(STAGES))[first:]:
+    names = STAGES if run.mode == FIX else (*STAGES[:-1], "files")
+    for position, name in list(enumerate(names))[first:]:
         reached = position == here and run.claimed_at is not None and run.state is not RunState.QUEUED
         if name == "work" and stages.stage_names(run):
             crumbs += stages.crumbs(story, done=position < here, reached=reached)
         elif position < here:
-            crumbs.append("not checked" if story.waived and name == VALIDATE else f"{name} ✓")
+            crumbs.append("not checked" if name == VALIDATE and not _is_checked(story) else f"{name} ✓")
         elif reached:
             crumbs.append(f"**{name} {'✗' if run.ending is not None else '●'}**")
         else:
@@ -66,6 +73,11 @@ def _breadcrumbs(story: Story) -> str:
     if run.again_of:
         crumbs[-1] = crumbs[-1].replace(STAGES[-1], "branch")  # it opens no pull request
     return " → ".join(crumbs)
+
+
+def _is_checked(story: Story) -> bool:
+    """Tell whether commands judge the work: the repository's, or those of the column where there is none."""
+    return not story.waived if story.run.mode == FIX else stages.has_column_checks(story.run)
 
 
 def _investigation_crumbs(run: RunRow) -> str:
@@ -95,7 +107,7 @@ def _facts(story: Story) -> str:
     flow = describe_workflow(run.workflow, run.workflow_rule, run.workflow_value)
     flow = f"workflow {flow}" if flow and run.workflow_rule != "column" else ""
     # A fix because the column says so is what everybody expects; whatever else is said with its reason.
-    usual = run.mode != INVESTIGATE and run.mode_rule == "column"
+    usual = run.mode == FIX and run.mode_rule == "column"
     mode = "" if usual else f"{_MODES.get(run.mode, run.mode)} ({reason(run.mode_rule, run.mode_value)})"
     elsewhere = run.repository.casefold() != (story.card.repository or "").casefold()
     where = f"works in {code(run.repository, 150)}" if elsewhere else ""

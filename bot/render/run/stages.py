@@ -23,6 +23,11 @@ def stage_names(run: RunRow) -> tuple[str, ...]:
     return tuple(line(str(stage["name"]), _NAME_CHARS) for stage in stages)
 
 
+def has_column_checks(run: RunRow) -> bool:
+    """Tell whether the run's column has checks of its own, for work without a repository."""
+    return bool(json.loads(run.settings or "{}").get("checks"))
+
+
 def crumbs(story: Story, *, done: bool, reached: bool) -> list[str]:
     """Return a breadcrumb for each stage. `done`: the run is past them all; `reached`: it is among them now.
 

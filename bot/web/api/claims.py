@@ -41,12 +41,12 @@ from ledger.queue import acted_requests, leases, restored
 from ledger.queue.leases import Lease
 from ledger.rows.cards import CardRow
 from ledger.rows.runs import RunRow
+from ledger.run_modes import INVESTIGATE
 from ledger.states import RUN_HELD, Ending, RunState
 from ledger.views import briefings, cards, runs
 from rules.chatops.parser import Parsed, RefusedCommand, permit
 from rules.intents.internal import QueueRun
 from rules.policy.model import Policy
-from rules.runs.mode import INVESTIGATE
 from rules.runs.start import queue_card, start_obstacle
 from rules.snapshot import Snapshot
 from rules.text import plain

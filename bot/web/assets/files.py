@@ -19,7 +19,7 @@ inbox kanban play bell key-round heart-pulse server search circle-x circle-check
 eye git-pull-request git-pull-request-arrow git-merge git-branch git-commit-horizontal octagon-alert
 pencil check x user bot file-diff file-text paperclip terminal message-square message-circle-question-mark
 reply list-checks plus external-link tag shield-check arrow-right pause circle-stop download settings flag
-coins wrench command link undo-2 activity
+coins wrench command link undo-2 activity folder
 """
 _OPENING = re.compile(r"<svg[^>]*>")
 

@@ -27,6 +27,7 @@ from ledger.queries.run_rows import RunRows
 from ledger.queries.run_spans import RunSpan, SpanKind, shown_spans
 from ledger.rows.cards import CardRow
 from ledger.rows.runs import RunRow
+from ledger.run_modes import FIX
 from ledger.states import Ending
 from ledger.views.checks import CheckRow, TierRow
 from ledger.views.stages import StageRow
@@ -133,7 +134,7 @@ def bar(spans: Sequence[RunSpan], run: RunRow, card: CardRow, pull: str, now: da
     to_come = [name for name in stage_names(run) if name not in entered]
     if SpanKind.CHECK not in {span.kind for span in spans}:
         to_come.append(NAMES[SpanKind.CHECK])
-    if run.kind != CHECK and run.mode == "fix":
+    if run.kind != CHECK and run.mode == FIX:
         to_come.append(f"PR #{card.pull_number}" if pull else "pull request")
     return [*made, *(Segment(name, "next") for name in to_come[:MAX_SEGMENTS])]
 

@@ -28,7 +28,7 @@ from ledger.queries.lanes import ListedCard
 from ledger.queries.run_list import RunProgress
 from ledger.queue.sign_ins import SignIn
 from ledger.states import ATTENTION, CardState
-from ledger.views import boards, cards
+from ledger.views import boards, cards, folders
 from rules.card.column_actions import consequence
 from rules.text import brief, ordinal, plain, state_word
 
@@ -108,6 +108,7 @@ def mount(site: Site) -> None:
         with event_store.reading(site.engine) as db:
             after = event_store.last_seq(db)
             form, by = _form(db, mine), _lanes_by()
+            has_folders = whole and bool(folders.of_board(db, mine.board_id, 1))
             shown = _visible_columns(db, mine, form)
             values = _values(
                 db, mine, form, by=by, shown=shown, html=_card_html(), now=site.clock(), whole=whole
@@ -121,6 +122,7 @@ def mount(site: Site) -> None:
             path=form.address,
             board_path=mine.path,
             policy=mine.path.replace("/boards/", "/policy/", 1) if mine.home else "",
+            folders="/folders" if has_folders else "",
             by=by,
             parts=LANES,
             visit=visit,

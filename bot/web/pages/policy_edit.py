@@ -51,6 +51,7 @@ FIELDS: Mapping[str, tuple[str, ...]] = {
     "execution": (
         *(*_WORK, "usd_per_day", "plan_approval", "tools.network", "reviewers", "recent_work", "workflow"),
         *("on_success.move", "on_failure.move", "on_changes_requested.move"),
+        *("workspace", "folder", "checks"),
     ),
     "review": ("on_changes_requested.move",),
     "planning": ("agent", "model", "instructions"),
@@ -76,6 +77,7 @@ LABELS = {
     "on_success.move": "After success, move to",
     "on_failure.move": "After failure, move to",
     "on_changes_requested.move": "When a review asks for changes, move to",
+    "checks": "Checks of work without a repository",
     "board.limits.runs": "Runs at once",
     "board.limits.runs_per_repository": "Runs at once in one repository",
     "board.limits.usd_per_day": "Dollars per day",

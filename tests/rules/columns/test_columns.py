@@ -108,3 +108,12 @@ def test_in_a_terminal_column_a_card_is_done_when_nothing_is_left_to_merge(
 
 def test_a_card_says_its_reason_when_its_state_changes() -> None:
     assert only(enters(card("Tasks", S.DONE)), ChangeCardState).because.startswith("nothing runs")
+
+
+@pytest.mark.parametrize("mode", ["scratch", "folder"])
+def test_in_review_a_card_without_a_repository_names_what_to_read_and_how_to_send_it_back(mode: str) -> None:
+    intents = enters(card("Review", S.WORK_COMPLETE, run=ended(mode=mode)), before="In Progress")
+    assert states(intents) == [S.IN_REVIEW]
+    because = only(intents, ChangeCardState).because
+    assert because.startswith("read the report and files of r1, then drag the card to Done")
+    assert because.endswith("drag the card to In Progress and say /cardinal retry")

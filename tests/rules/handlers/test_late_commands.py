@@ -135,6 +135,7 @@ HARMLESS = {
     "restore": "the description is back, whoever said so",
     "follow-up": "the answer names the issue that it became",
     "comment": "it says of itself who was faster, as a plain comment does",
+    "folder": "the last word counts, and the folder's history has both",
     "status": "it only tells",
     "explain": "it only tells",
     "help": "it only tells",

@@ -9,6 +9,7 @@ from ledger.events.run import RunEnded
 from ledger.rows.findings import FollowUpRow
 from ledger.states import CardState, Ending
 from rules.chatops.parser import Mistyped, Parsed, of_box, parse, parse_mention
+from rules.columns import execution
 from rules.intents.internal import ChangeCardState, QueueRun
 from rules.intents.outbound import CreateCard, MarkReady, MoveCard, WriteFindings
 from rules.policy.model import Policy
@@ -16,11 +17,26 @@ from rules.runs.mode import Chosen, again, choose_mode
 from rules.runs.start import start
 from rules.snapshot import Snapshot
 from tests.rules.commands.cases import handled, told
-from tests.rules.scene import CARD, NOW, R1, asks, card, ci_row, ended, findings, kinds, only, policy, pull
+from tests.rules.scene import (
+    CARD,
+    NOW,
+    R1,
+    asks,
+    card,
+    ci_row,
+    ended,
+    findings,
+    given,
+    kinds,
+    only,
+    policy,
+    pull,
+)
 
 BOTH = ("cardinal:fix", "cardinal:investigate")
 READS = policy("In Progress: {archetype: execution, mode: investigate}")
 FIXES = policy("In Progress: {archetype: execution}")
+SCRATCH = policy("In Progress: {archetype: execution, workspace: scratch}")
 LOOKED = ended(mode="investigate", plan_revision=0, plan_approved=False)
 DONE = RunEnded(R1, Ending.SUCCEEDED, "", "", "working")
 
@@ -44,6 +60,11 @@ def named(**labels: str) -> Policy:
         (FIXES, BOTH[::-1], Chosen("investigate", "label", "cardinal:investigate")),
         (named(), ("look first",), Chosen("investigate", "label", "look first")),
         (named(), BOTH[1:], Chosen("fix", "column")),
+        (SCRATCH, (), Chosen("scratch", "column")),
+        (SCRATCH, BOTH[:1], Chosen("scratch", "label", "cardinal:fix")),
+        (SCRATCH, BOTH[1:], Chosen("investigate", "label", "cardinal:investigate")),
+        (named(research="scratch"), ("research",), Chosen("scratch", "label", "research")),
+        (named(research="scratch"), ("research", "look first"), Chosen("investigate", "label", "look first")),
     ],
 )
 def test_a_label_says_it_before_the_column_and_two_that_disagree_read_only(
@@ -260,3 +281,56 @@ def test_a_tick_names_the_run_whose_follow_up_it_is() -> None:
 def test_a_card_that_was_investigated_is_complete_and_says_what_comes_next() -> None:
     intents = asks(card(state=CardState.WORKING, run=LOOKED), DONE)
     assert "read its findings; /cardinal fix" in only(intents, ChangeCardState).because
+
+
+@pytest.mark.parametrize("command", ["fix", "retry"])
+def test_no_command_lets_an_agent_work_on_a_clone_where_the_column_has_none(command: str) -> None:
+    queued = only(asks(card(run=ended(mode="scratch")), given(command), by=SCRATCH), QueueRun)
+    assert (queued.mode, queued.kind) == ("scratch", "retry")
+
+
+def test_what_was_done_in_an_empty_place_is_done_and_a_clone_has_still_to_be_worked_on() -> None:
+    there = card(run=ended(mode="scratch"))
+    assert "QueueRun" not in kinds(start(SCRATCH, there, by="alice", now=NOW).intents)
+    assert only(start(FIXES, there, by="alice", now=NOW).intents, QueueRun).mode == "fix"
+
+
+def test_a_review_of_an_older_pull_request_starts_no_revision_without_the_repository() -> None:
+    asked = card(pull=pull(), verdict="changes_requested", run=ended(Ending.FAILED, mode="scratch"))
+    queued = only(start(SCRATCH, asked, by="alice", now=NOW).intents, QueueRun)
+    assert (queued.mode, queued.kind) == ("scratch", "retry")
+
+
+def test_a_run_without_the_repository_leaves_an_older_pull_request_as_it_is() -> None:
+    intents = asks(card(run=ended(mode="scratch"), pull=pull(draft=True)), DONE, by=SCRATCH)
+    assert {"UpdatePull", "MarkReady"}.isdisjoint(kinds(intents))
+    steps = [intent for intent in intents if isinstance(intent, ChangeCardState)]
+    assert steps[-1].after is CardState.WORK_COMPLETE
+    assert "read its report and files" in steps[-1].because
+
+
+def test_a_red_check_of_an_older_pull_request_starts_no_repair_without_the_repository() -> None:
+    event = ChecksSettled(CARD, "abc123", (CheckFailure("unit", "", "boom", False),), ())
+    red = card(run=ended(mode="scratch"), pull=pull(), ci=ci_row("", 0))
+    assert "QueueRun" not in kinds(asks(red, event, by=SCRATCH))
+
+
+def test_the_column_says_that_no_pull_request_comes() -> None:
+    column = policy("A: {archetype: execution, workspace: scratch, checks: [a, b]}").board.columns["A"]
+    said = execution.headline(column)
+    assert said.startswith(
+        "An agent works in an empty place, no pull request: plan first, 2 checks, up to $2"
+    )
+
+
+@pytest.mark.parametrize(
+    ("folder", "said"),
+    [
+        ("journal", "An agent works in the folder `journal`"),
+        ("card", "An agent works in a folder of the card"),
+    ],
+)
+def test_a_folder_has_a_mode_of_its_own_and_the_column_names_it(folder: str, said: str) -> None:
+    by = policy(f"In Progress: {{archetype: execution, workspace: folder, folder: {folder}}}")
+    assert choose_mode(by, card()) == Chosen("folder", "column")
+    assert execution.headline(by.board.columns["In Progress"]).startswith(said)

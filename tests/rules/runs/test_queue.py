@@ -170,3 +170,13 @@ def test_a_board_that_has_its_share_says_so() -> None:
     )
     assert selection.starts == ("r1",)
     assert selection.reasons == {"r2": "the free workers go to other boards first"}
+
+
+def test_one_run_at_a_time_works_in_a_folder_and_the_others_are_told_which() -> None:
+    both = [replace(waits(number), folder="b/journal") for number in (1, 2)]
+    other, none = replace(waits(3), folder="b/notes"), waits(4)
+    selection = chosen(*both, other, none)
+    assert selection.starts == ("r1", "r3", "r4")
+    assert selection.reasons[RunId("r2")].startswith("r1 works in the same folder")
+    busy = chosen(*both, load=replace(IDLE, folders={"b/journal": RunId("r9")}))
+    assert (busy.starts, busy.reasons[RunId("r1")].split()[0]) == ((), "r9")

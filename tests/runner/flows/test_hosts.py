@@ -11,12 +11,13 @@ from ledger.events.turn import TurnStarted
 from ledger.ids import RunId
 from ledger.log import event_store
 from ledger.model.limit_answers import answer_question
+from ledger.run_modes import INVESTIGATE
 from ledger.states import Ending
 from runner.agents.contract import Phase
 from runner.artifacts.store import store_of
 from runner.prompts.compose import compose
 from runner.run.history import History
-from runner.run.run_spec import INVESTIGATE, HostPaths, RunSpec
+from runner.run.run_spec import HostPaths, RunSpec
 from tests.runner.flows.test_kill import die_at, wait_for_its_end
 from tests.runner.flows.test_story import FINISH, PLAN
 from tests.runner.world import CARD, RUN, World

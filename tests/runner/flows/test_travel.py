@@ -18,6 +18,7 @@ from ledger.events.run import PlanProposed, PlanTicked, Progressed, RunRequeued
 from ledger.events.turn import BoardToolCalled, TurnEnded, TurnStarted
 from ledger.events.workspace import Checkpointed, WorkspaceRestored, WorkspaceTaken
 from ledger.model.limit_answers import answer_question
+from ledger.run_modes import INVESTIGATE
 from ledger.states import Ending
 from runner.agents.contract import Phase
 from runner.artifacts import s3
@@ -25,7 +26,7 @@ from runner.artifacts.folder import FolderStore
 from runner.artifacts.store import store_of
 from runner.git import credentials
 from runner.phases import checkpoint
-from runner.run.run_spec import INVESTIGATE, Briefing, HostPaths, RunSpec, StoreSpec
+from runner.run.run_spec import Briefing, HostPaths, RunSpec, StoreSpec
 from runner.supervisor import execute_run
 from tests.runner.flows.test_hosts import ASK, NEXT, commit, folder, home, uncommitted
 from tests.runner.flows.test_kill import die_at, wait_for_its_end

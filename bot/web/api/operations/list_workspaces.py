@@ -13,7 +13,7 @@ from ledger.log import event_store
 from ledger.queries import workspaces
 from ledger.queries.card_filter import CardScope
 from ledger.queries.workspaces import ListedWorkspace, WorkspaceFilter
-from rules.runs.mode import INVESTIGATE
+from ledger.run_modes import INVESTIGATE
 from runner.text.untrusted import without_invisible as clean
 
 PATH = "/workspaces"

@@ -10,6 +10,7 @@ import pytest
 
 from bot.runspec import builder
 from bot.scheduler import cleanup
+from ledger.events.workspace import FolderKept
 from ledger.ids import CardId, RunId
 from ledger.log import event_store
 from ledger.queue import leases
@@ -19,6 +20,7 @@ from runner.errors import GitError
 from runner.git import cleanup as leftovers
 from runner.workspaces.contract import Leftover, Tenancy
 from tests.bot.flows.cardinal import Cardinal
+from tests.bot.flows.settings import with_column
 from tests.runner.world import git
 
 
@@ -230,3 +232,26 @@ def test_the_log_of_a_run_that_is_over_goes_when_it_is_old_and_no_other_file_doe
     assert cleanup.clean_up(cardinal.services, dry_run=True).count(f"the log of {ids[1]}") == 1
     cleanup.clean_up(cardinal.services)
     assert {file.stem for file in logs.iterdir()} == {ids[0], ids[2], "redis", "remember"}
+
+
+def test_the_copy_of_files_without_a_repository_goes_and_comes_back_and_their_place_goes_with_the_card(
+    cardinal: Cardinal,
+) -> None:
+    cardinal.set_policy(with_column(workspace="scratch"))
+    cardinal.scenario(work=[{"run": "echo line >> notes.md"}, {"finish": {"done": "Done."}}])
+    item = cardinal.new(column="In Progress")
+    cardinal.catch_up(work=True)
+    mirrors = builder.artifact_places(cardinal.services.config).mirrors
+    cleanup.clean_up(cardinal.services)
+    (copy,) = mirrors.glob("_*.git")
+    old = time.time() - 2 * cleanup.MIRROR_S
+    os.utime(copy, (old, old))
+    cleanup.clean_up(cardinal.services)
+    assert (list(mirrors.glob("_*.git")), there(cardinal)) == ([], {f"scratch-{item.node_id}"})
+    cardinal.say(item, "/cardinal retry")
+    cardinal.catch_up(work=True)
+    assert [event.size_bytes for event in cardinal.events(FolderKept)] == [5, 10]
+    cardinal.drag(item, "Done")
+    cardinal.catch_up()
+    cleanup.clean_up(cardinal.services)
+    assert there(cardinal) == set()

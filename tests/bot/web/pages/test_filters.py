@@ -173,7 +173,10 @@ def test_every_page_refuses_a_parameter_that_it_does_not_know(pages: Pages) -> N
         f"{card}?zoom=debug&zoom=debug": "The address has zoom more than once: keep only one.",
         f"{card}?before=9x": "“before” must be the number of an event: correct it, or leave it out.",
         f"/money?{quote(HOSTILE)}=1": f"Unknown parameter “{HOSTILE}”",
-    } | {f"{path}?x=1": "Unknown parameter “x”: leave it out." for path in ("/health", "/hosts", *of_run)}
+    } | {
+        f"{path}?x=1": "Unknown parameter “x”: leave it out."
+        for path in ("/health", "/hosts", "/folders", *of_run)
+    }
     sentences[f"{BOARD.replace('boards', 'policy')}?x=1"] = "Unknown parameter “x”"
     for path, said in sentences.items():
         answer = alice.get(path)
