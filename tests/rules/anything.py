@@ -40,7 +40,7 @@ BY_NAME: dict[str, st.SearchStrategy[Any]] = {
     "target": st.sampled_from([scene.CARD, scene.BOARD, "In Progress"]),
     "reason": st.sampled_from(["completed", "not_planned", "duplicate", "deleted"]) | texts,
     "closed": st.sampled_from(["", "completed", "not_planned"]),
-    "kind": st.sampled_from(["first", "revision", "retry", "check"]),
+    "kind": st.sampled_from(["first", "revision", "retry", "check", "rerun"]),
     "stop_asked": st.sampled_from(["", "pause", "cancel"]),
     "stop_why": st.sampled_from(["", "board stopped"]),
     "held_back": st.sampled_from(["", "Review", "Done", "Gone"]),
@@ -66,6 +66,8 @@ def of_type(annotation: Any) -> st.SearchStrategy[Any]:
         if inner[-1] is not Ellipsis:
             return st.tuples(*map(of_type, inner))
         return st.lists(of_type(inner[0]), max_size=2).map(tuple)
+    if origin is dict:  # metadata of a report
+        return st.dictionaries(texts, st.none() | st.booleans() | st.integers() | texts, max_size=2)
     if origin in (Union, UnionType):
         return st.one_of(*map(of_type, inner))
     if annotation is float:
