@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 
 from sqlalchemy import Engine
 
@@ -74,10 +75,8 @@ def test_the_blob_in_force_is_kept_whatever_its_age_but_for_what_is_one_cards_al
 def test_files_of_a_folder_are_no_files_of_the_repository_that_other_cards_might_change_too(
     ledger: Engine,
 ) -> None:
-    taken = [
-        replace(any_event(lambda options: options[0], SnapshotTaken), run_id=RunId(run_id), files=("README",))
-        for run_id in (RUN, "r2")
-    ]
+    sample: Any = any_event(lambda options: options[0], SnapshotTaken)
+    taken = [replace(sample, run_id=RunId(run_id), files=("README",)) for run_id in (RUN, "r2")]
     tell(ledger, in_folder(RUN), run_queued("r2", "PVTI_2"), *taken)
     with event_store.reading(ledger) as db:
         assert changed_files.of_card(db, CARD) is None
