@@ -154,7 +154,7 @@ def files_known(
 ) -> Decision:
     """Say which other work changes the same files, now that git knows this run's changes."""
     run = _newest(snapshot, event)
-    return overlap.notice_overlap(policy, snapshot, run) if run else Decision()
+    return overlap.notice_overlap(policy, snapshot, run) if run and run.mode == FIX else Decision()
 
 
 def _meanwhile(snapshot: Snapshot, run: RunRow, event: runs.RunEvent) -> Decision:

@@ -262,7 +262,8 @@ def _core(phase: Phase, spec: RunSpec, history: History, detail: str) -> str:
         case Phase.ANSWER:
             return f"Your question was answered:\n{strip_hidden(detail)}\n\nGo on from where you stopped."
         case Phase.REPAIR:
-            return f"The repository's checks fail. Repair the cause, commit, and end the turn.\n\n{detail}"
+            whose = "The repository's" if spec.has_repository else "The column's"
+            return f"{whose} checks fail. Repair the cause, commit, and end the turn.\n\n{detail}"
         case Phase.HEED:
             return f"{_WORDS}:\n{strip_hidden(detail)}\n\n{_HEEDS[spec.investigates]}"
         case Phase.REPORT:

@@ -2,17 +2,19 @@
 
 from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 
 from sqlalchemy import Engine
 
 from ledger.event import Event
 from ledger.events.access import RepositoryMoved
+from ledger.events.stage import SnapshotTaken
 from ledger.events.workspace import FolderKept, FolderRestored
-from ledger.ids import RunId
+from ledger.ids import CardId, RunId
 from ledger.log import event_store
 from ledger.run_modes import key_of_folder
-from ledger.views import folders, runs
-from tests.ledger.samples import BOARD, CARD, RUN, board_seen, card_seen, later, run_queued
+from ledger.views import changed_files, folders, runs
+from tests.ledger.samples import BOARD, CARD, RUN, any_event, board_seen, card_seen, later, run_queued
 
 JOURNAL = key_of_folder(BOARD, "acme/app", "journal")
 R2 = RunId("r2")
@@ -68,3 +70,14 @@ def test_the_blob_in_force_is_kept_whatever_its_age_but_for_what_is_one_cards_al
         wanted = {blob: folders.is_snapshot(db, blob, after) for blob in ("a", "b", "s", "none")}
         assert wanted == {"a": False, "b": True, "s": False, "none": False}
         assert all(folders.is_snapshot(db, blob, later(0)) for blob in ("a", "b", "s"))
+
+
+def test_files_of_a_folder_are_no_files_of_the_repository_that_other_cards_might_change_too(
+    ledger: Engine,
+) -> None:
+    sample: Any = any_event(lambda options: options[0], SnapshotTaken)
+    taken = [replace(sample, run_id=RunId(run_id), files=("README",)) for run_id in (RUN, "r2")]
+    tell(ledger, in_folder(RUN), run_queued("r2", "PVTI_2"), *taken)
+    with event_store.reading(ledger) as db:
+        assert changed_files.of_card(db, CARD) is None
+        assert changed_files.of_card(db, CardId("PVTI_2")) is not None

@@ -3,6 +3,7 @@
 from typing import Any
 
 from ledger.events.run import RunEnded
+from ledger.events.workspace import FolderRestored
 from ledger.ids import CardId, RunId
 from ledger.model.limit_answers import answer_question
 from ledger.states import Ending
@@ -44,7 +45,8 @@ def test_report_and_files_are_the_result_and_nothing_of_it_is_on_github(world: W
     assert set(world.kinds()).isdisjoint({"BranchExported", "BranchPushed", "ValidationWaived"})
 
 
-def test_a_report_alone_is_a_result(world: World) -> None:
+def test_a_report_alone_is_a_result_and_the_repository_is_not_asked_for(world: World) -> None:
+    world.origin.rename(world.origin.with_name("away.git"))
     world.run(scratch(world))
     assert world.ended().ending is Ending.SUCCEEDED, world.ended()
     assert (kept(world), world.only("FolderKept").files) == ({}, 0)
@@ -197,3 +199,50 @@ def test_what_two_runs_wrote_in_one_place_is_for_people_to_decide(world: World) 
     world.write(RunEnded(first.run_id, Ending.CANCELLED, "cancelled", "", ""))
     world.lease = None
     world.run(journal(world, add("three"), run_id="r3", kind="retry"))
+    assert lines(world, "r3") == ["two", "three"]
+    assert [event.name for event in world.of("ArtifactKept", "r3") if event.kind == "set-aside"] == [
+        "set-aside.patch"
+    ]
+
+
+def test_a_restored_snapshot_is_where_the_next_run_begins(world: World) -> None:
+    for number, word in enumerate(("one", "two"), start=1):
+        world.run(journal(world, add(word), run_id=f"r{number}", card=f"PVTI_{number}"))
+        world.lease = None
+    old = world.only("FolderKept", "r1")
+    world.write(
+        FolderRestored(CARD, JOURNAL, old.run_id, old.commit, old.bundle, old.files, old.size_bytes, "ann")
+    )
+    for path in (world.places.mirrors, world.places.workspaces):
+        path.rename(path.with_name(f"{path.name}-before"))
+    world.run(journal(world, add("three"), run_id="r3", card="PVTI_3"))
+    assert lines(world, "r3") == ["one", "three"]
+
+
+def test_a_folder_whose_blob_is_gone_is_not_begun_again_in_silence(world: World) -> None:
+    world.run(journal(world, add("one")))
+    for path in (world.places.mirrors, world.places.workspaces):
+        path.rename(path.with_name(f"{path.name}-before"))
+    store_of(world.places).remove(world.only("FolderKept").bundle)
+    world.lease = None
+    world.run(journal(world, add("two"), run_id="r2", card="PVTI_2"))
+    ended = world.ended("r2")
+    assert (ended.ending, ended.reason) == (Ending.FAILED, "repository")
+    assert "as r1 left them, are not in the store of this host" in ended.detail
+
+
+def test_one_folder_never_gets_the_files_of_another_though_one_card_worked_in_both(world: World) -> None:
+    world.run(journal(world, NOTES))
+    world.lease = None
+    world.run(journal(world, add("two"), run_id="r2", folder="PVT_1::knowledge"))
+    assert (list(kept(world, "r2")), world.only("FolderKept", "r2").files) == (["journal.md"], 1)
+
+
+def test_a_history_that_is_too_large_begins_anew_and_the_files_stay(world: World) -> None:
+    for number in range(1, 6):
+        random = {"run": "head -c 990000 /dev/urandom > data.bin"}
+        world.run(journal(world, random, run_id=f"r{number}", card=f"PVTI_{number}"))
+        world.lease = None
+    world.run(journal(world, {"run": "git rev-list --count HEAD > count"}, run_id="r6", card="PVTI_6"))
+    assert int(kept(world, "r6")["count"] or b"") < 5
+    assert world.only("FolderKept", "r6").files == 2
