@@ -61,10 +61,7 @@ def queue_run(db: Connection, policy: Policy, intent: QueueRun) -> tuple[Event, 
     pinned, labels = instructions.find_pinned_agent(db, card.card_id), card.choosing_labels
     flow = choose_workflow(policy.board, column, *instructions.find_pinned_workflow(db, card.card_id), labels)
     own, by = apply_workflow(policy.board, column, flow), intent.other_agent or pinned
-    usual = apply_choice(policy, own, pinned, labels)
     column = apply_choice(policy, own, by, labels)
-    if intent.other_agent and column == usual:
-        return ()  # it is who has just failed
     played_by = choose_agent(own, by, labels)
     limited = apply_limits(policy, column, card, own_agent=not played_by)
     return (
