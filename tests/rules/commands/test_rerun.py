@@ -22,7 +22,7 @@ from ledger.states import Ending, RunState
 from rules.chatops.parser import Parsed, Permitted, permit
 from rules.commands.rerun import read_wish
 from rules.intents.internal import QueueRun
-from rules.intents.outbound import PostReport, WriteFindings, WriteRunComment
+from rules.intents.outbound import PostReport, Say, WriteFindings, WriteRunComment
 from rules.policy.column import ColumnPolicy
 from rules.policy.model import Policy
 from rules.runs.rerun import stop_rerun
@@ -152,6 +152,18 @@ def test_cancel_is_for_the_card_s_own_run_unless_it_names_the_other_one() -> Non
     assert only(asks(card(run=ended(), reruns=(BESIDE,)), given("cancel")), RunStopAsked).run_id == R2
     named = given("cancel", source="cli:cancel:r2", place="cli")
     assert only(asks(both, named), RunStopAsked).run_id == R2
+
+
+@pytest.mark.parametrize("own", [run(), ended()])
+@pytest.mark.parametrize(
+    ("command", "argument"),
+    [("pause", ""), ("resume", ""), ("retry", ""), ("redirect", "Use 8080"), ("budget", "+2")],
+)
+def test_what_names_it_does_nothing_to_the_card_s_own_run(own: RunRow, command: str, argument: str) -> None:
+    about = given(command, argument, source=f"cli:{command}:r2", place="cli", role="admin")
+    said = only(asks(card(run=own, reruns=(BESIDE,)), about), Say)
+    assert "r2 is beside the card's own runs and can only be cancelled" in said.text
+    assert not said.is_done
 
 
 @pytest.mark.parametrize(
