@@ -52,7 +52,7 @@ def queue_run(db: Connection, policy: Policy, intent: QueueRun) -> tuple[Event, 
     if intent.kind == CHECK:
         return _check(db, policy, intent, card)
     if intent.kind == RERUN:
-        return _rerun(db, policy, intent)
+        return _rerun(db, policy, intent, card)
     newest = runs.get(db, RunId(card.run_id)) if card.run_id else None
     column = policy.column(card.column)
     repository = _repository(db, policy, card)
@@ -117,9 +117,9 @@ def _check(db: Connection, policy: Policy, intent: QueueRun, card: CardRow) -> t
     )
 
 
-def _rerun(db: Connection, policy: Policy, intent: QueueRun) -> tuple[Event, ...]:
+def _rerun(db: Connection, policy: Policy, intent: QueueRun, card: CardRow) -> tuple[Event, ...]:
     """Return the RunQueued of a run beside the card's own, with the settings of the run that it repeats but
-    for limits and secrets, which are today's.
+    for limits and secrets, which are today's; so are the card's own limits.
     """
     past = runs.get(db, intent.again_of)
     if past is None or past.card_id != intent.card_id:
@@ -129,6 +129,7 @@ def _rerun(db: Connection, policy: Policy, intent: QueueRun) -> tuple[Event, ...
     no_cards = then.pipelines.model_copy(update={"cards": 0, "links": 0})  # they would be the card's
     column = then.model_copy(update={**limits, "pipelines": no_cards})
     column = column.with_agent(intent.other_agent) if intent.other_agent else column
+    column = apply_limits(policy, column, card, own_agent=False)
     run_id = runs.next_id(db)
     return (
         RunQueued(
