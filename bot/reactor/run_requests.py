@@ -54,7 +54,7 @@ def queue_run(db: Connection, policy: Policy, intent: QueueRun) -> tuple[Event, 
     if intent.kind == CHECK:
         return _check(db, policy, intent, card)
     if intent.kind == RERUN:
-        return _rerun(db, policy, intent)
+        return _rerun(db, policy, intent, card)
     newest = runs.get(db, RunId(card.run_id)) if card.run_id else None
     column = policy.column(card.column)
     repository = _repository(db, policy, card)
@@ -63,10 +63,7 @@ def queue_run(db: Connection, policy: Policy, intent: QueueRun) -> tuple[Event, 
     pinned, labels = instructions.find_pinned_agent(db, card.card_id), card.choosing_labels
     flow = choose_workflow(policy.board, column, *instructions.find_pinned_workflow(db, card.card_id), labels)
     own, by = apply_workflow(policy.board, column, flow), intent.other_agent or pinned
-    usual = apply_choice(policy, own, pinned, labels)
     column = apply_choice(policy, own, by, labels)
-    if intent.other_agent and column == usual:
-        return ()  # it is who has just failed
     played_by = choose_agent(own, by, labels)
     limited = apply_limits(policy, column, card, own_agent=not played_by)
     return (
@@ -161,9 +158,9 @@ def _check(db: Connection, policy: Policy, intent: QueueRun, card: CardRow) -> t
     )
 
 
-def _rerun(db: Connection, policy: Policy, intent: QueueRun) -> tuple[Event, ...]:
+def _rerun(db: Connection, policy: Policy, intent: QueueRun, card: CardRow) -> tuple[Event, ...]:
     """Return the RunQueued of a run beside the card's own, with the settings of the run that it repeats but
-    for limits and secrets, which are today's.
+    for limits and secrets, which are today's; so are the card's own limits.
     """
     past = runs.get(db, intent.again_of)
     if past is None or past.card_id != intent.card_id:
@@ -173,6 +170,7 @@ def _rerun(db: Connection, policy: Policy, intent: QueueRun) -> tuple[Event, ...
     no_cards = then.pipelines.model_copy(update={"cards": 0, "links": 0})  # they would be the card's
     column = then.model_copy(update={**limits, "pipelines": no_cards})
     column = column.with_agent(intent.other_agent) if intent.other_agent else column
+    column = apply_limits(policy, column, card, own_agent=False)
     run_id = runs.next_id(db)
     return (
         RunQueued(

@@ -211,6 +211,7 @@ def _waiting(db: Connection, queued: tuple[runs.QueuedRow, ...]) -> tuple[Waitin
             by=dollars[row.run_id].by,
             wish_usd=loads.wish_usd(dollars[row.run_id]),
             beside=row.kind == RERUN,
+            probes=row.kind != RERUN,
             models=row.kind != CHECK,
             place=_place(row),
             folder=row.folder,
@@ -310,7 +311,7 @@ def find_claim_obstacle(db: Connection, run: RunRow, policy: Policy, now: dateti
     (waiting,) = same_issue.hold_same_issue(db, held_back)
     return claim_obstacle(
         policy,
-        replace(waiting, wish_usd=0.0),
+        replace(waiting, wish_usd=0.0, probes=False),
         loads.board_load(db, board_id, now.date(), {run.card_id}),
         snapshots.board_stops(db, board_id),
         losses=snapshots.board_losses(db, board_id),

@@ -56,9 +56,7 @@ fold.on(RepositoryMoved)(setter(changed_files, lambda e: {"repository": e.after}
 
 def _keep(db: Connection, run_id: RunId, files: tuple[str, ...], *, add: bool = False) -> None:
     run = runs.get(db, run_id)
-    if (
-        run is None or run.kind == RERUN or run.folder
-    ):  # beside the card's own branch, or not the repository's
+    if run is None or run.kind == RERUN or run.folder:  # beside its branch, or none of its files
         return
     known_changed_files = of_card(db, run.card_id) if add else None
     if known_changed_files is not None and known_changed_files.repository == run.repository:

@@ -11,7 +11,7 @@ from ledger.db.statements import statement
 from ledger.db.tables import VIEWS
 from ledger.event import Recorded
 from ledger.events.board import BoardHalted, BoardProbed, HaltLifted
-from ledger.events.run import CHECK, RunClaimed, RunEnded, RunParked, RunRequeued
+from ledger.events.run import BESIDE, CHECK, OWN, RunClaimed, RunEnded, RunParked, RunRequeued
 from ledger.fold import Fold
 from ledger.ids import BoardId, CardId, RunId
 from ledger.rows.halts import HaltRow
@@ -60,7 +60,8 @@ def count_failed_cards(db: Connection, board_id: BoardId, cause: str, since: dat
 @fold.on(RunEnded)
 def _fold_run_ended(db: Connection, recorded: Recorded, event: RunEnded) -> None:
     run = known_runs.get(db, event.run_id)
-    if run is None or run.kind == CHECK:  # without a model it proves nothing of what halted the board
+    # Without a model of Cardinal's it proves nothing of what halted the board.
+    if run is None or run.kind == CHECK or run.agent == OWN:
         return
     if event.ending is Ending.SUCCEEDED:
         drop(db, causes, board_id=run.board_id)
@@ -72,7 +73,7 @@ def _fold_run_ended(db: Connection, recorded: Recorded, event: RunEnded) -> None
 @fold.on(RunClaimed)
 def _fold_run_claimed(db: Connection, _recorded: Recorded, event: RunClaimed) -> None:
     run = known_runs.get(db, event.run_id)
-    if run is not None and run.kind != CHECK:
+    if run is not None and run.kind not in BESIDE and run.agent != OWN:
         change(db, halts, {"board_id": run.board_id, "probing": True, "probe": ""}, probe=event.run_id)
 
 

@@ -7,10 +7,10 @@ from datetime import datetime
 from pydantic import ValidationError
 
 from ledger.events.conversation import CommandGiven
-from ledger.events.run import CHECK, RERUN
+from ledger.events.run import CHECK, OWN, RERUN
 from ledger.rows.runs import PastRun
 from ledger.run_modes import PLACES
-from rules.chatops.parser import door_of
+from rules.chatops.parser import Parsed, RefusedCommand, door_of, permit
 from rules.chatops.replies import say
 from rules.intents.internal import QueueRun
 from rules.intents.outbound import Decision
@@ -73,8 +73,8 @@ def handle(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetim
     if because or past is None:
         return say(snapshot, given, f"No run was started: {because}.")
     choice = _choose(wish, past)
-    if choice and (unknown := _unknown(policy, past, choice)):
-        return say(snapshot, given, f"No run was started: {unknown}.")
+    if choice and (unfit := _refusal(policy, given) or _unknown(policy, past, choice)):
+        return say(snapshot, given, f"No run was started: {unfit}.")
     run = past.run
     queued = QueueRun(
         snapshot.card_id,
@@ -108,6 +108,9 @@ def _obstacle(snapshot: Snapshot, past: PastRun | None, wish: Wish) -> str:
         return f"{run.run_id} only checked a commit: `/cardinal check` does so again"
     if run.mode in PLACES:
         return f"{run.run_id} worked without a repository: `/cardinal retry` starts a new run"
+    if run.agent == OWN and not wish.agent:
+        said = "a worker of somebody's own did it, which cannot be asked again: name an agent"
+        return f"{run.run_id} has no agent: {said}, such as `--agent claude --base {NOW}`"
     if not past.briefed:
         return (
             f"no briefing of {run.run_id} is kept, since no agent began: `/cardinal retry` starts a new run"
@@ -138,6 +141,12 @@ def _choose(wish: Wish, past: PastRun) -> str:
     return f"{agent}/{wish.model}" if wish.model else agent
 
 
+def _refusal(policy: Policy, given: CommandGiven) -> str:
+    """Return why that person may choose no agent; empty where they may, as by `/cardinal agent`."""
+    may = permit(policy, Parsed("agent", ""), role=given.role, login=given.by)
+    return may.because.rstrip(".") if isinstance(may, RefusedCommand) else ""
+
+
 def _unknown(policy: Policy, past: PastRun, choice: str) -> str:
     """Return why today's policy, and that of then, have no such agent or model; empty where one has it."""
     known: dict[str, set[str]] = {}
@@ -147,6 +156,7 @@ def _unknown(policy: Policy, past: PastRun, choice: str) -> str:
         for name in (it for it in column.agents if not it.startswith(MARK)):
             agent, _, model = name.partition("/")
             known.setdefault(agent, set()).update({model or "default", *column.models})
+    known.pop(OWN, None)  # it claims cards, and no run beside them
     agent, _, model = choice.partition("/")
     if agent not in known:
         return f"no column of the policy has the agent {code(agent, 60)}: choose {_listed(known)}"

@@ -68,13 +68,15 @@ def rewrite_check(snapshot: Snapshot, event: Event, *, changes: bool) -> Decisio
 
 
 def describe_superseded(snapshot: Snapshot, given: CommandGiven) -> str:
-    """Return that the pressed button or form is about another run than the newest; empty when it is not.
+    """Return that the pressed button or form is about another run than it acts on; empty when it is not.
 
     A press that comes late, or twice, must not stop or start a run that the person never saw.
     """
     about, run = run_of_button(given.source), snapshot.run
-    beside = {it.run_id for it in snapshot.reruns}
-    if not about or run is None or run.run_id == about or about in beside:
+    if about in {it.run_id for it in snapshot.reruns}:
+        said = f"{about} is beside the card's own runs and can only be cancelled: nothing was done."
+        return "" if given.command == "cancel" else said
+    if not about or run is None or run.run_id == about:
         return ""
     return f"That was about {about}, and {run.run_id} has started since: nothing was done."
 

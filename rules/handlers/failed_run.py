@@ -2,11 +2,13 @@
 
 from datetime import datetime, timedelta
 
-from ledger.events.run import RunEnded, RunQueued
+from ledger.events.run import OWN, RunEnded, RunQueued
 from ledger.ids import CardId, RunId
 from ledger.rows.runs import RunRow
 from ledger.states import Ending
 from rules.intents.outbound import Decision, Say
+from rules.policy.board import CAPS
+from rules.policy.column import ColumnPolicy
 from rules.policy.model import Policy
 from rules.runs.mode import again
 from rules.runs.start import queue_card, start_obstacle
@@ -25,15 +27,24 @@ def try_another(policy: Policy, snapshot: Snapshot, run: RunRow, event: RunEnded
     of_agent = event.ending is Ending.FAILED and event.reason in OF_AGENT
     if column is None or other is None or not of_agent or run.other_agent or start_obstacle(policy, snapshot):
         return Decision()
-    flow = policy.board.workflows.get(run.workflow)
-    rules = column.with_workflow(run.workflow, flow) if flow else column
-    if rules.played_by(other, policy.board.specialists).to_json() == run.settings:
+    if _has_failed(policy, column, run, other):
         return Decision((), (f"{other} has just failed",))
     lately = sum(1 for begun in snapshot.begun if now - begun < timedelta(hours=1))
     if lately >= policy.limits.automatic_runs_per_hour:
         return Decision((), (f"{lately} runs began within an hour, so {other} does not try",))
     mode = again(policy, snapshot)
     return queue_card(policy, snapshot, by=run.by, door=DOOR, mode=mode, other_agent=other)
+
+
+def _has_failed(policy: Policy, column: ColumnPolicy, run: RunRow, other: str) -> bool:
+    """Tell whether `other` played the run, whatever limits the card has."""
+    if run.agent == OWN or not run.settings:
+        return False
+    then, flow = ColumnPolicy.model_validate_json(run.settings), policy.board.workflows.get(run.workflow)
+    rules = column.with_workflow(run.workflow, flow) if flow else column
+    limits = {key: getattr(then, key) for key in CAPS}
+    played = rules.played_by(other, policy.board.specialists).model_copy(update=limits)
+    return run.played_by == other or played.to_json() == run.settings
 
 
 def retry_part(policy: Policy, snapshot: Snapshot, failed: RunId, *, by: str, whole: CardId) -> Decision:

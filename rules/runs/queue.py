@@ -56,6 +56,7 @@ class Waiting:
     overlap: str = ""  # why it waits for the work of another card on the same files; empty: it does not
     beside: bool = False  # it is beside the card's own runs: where the card stands makes no difference
     folder: str = ""  # the files that it works on instead of a repository; empty: none
+    probes: bool = True  # a halted board may try with it: its end is judged by the rules of the card
     models: bool = True  # it calls models; one that does not only checks a commit, and takes no agent's place
 
     @property
@@ -320,7 +321,7 @@ class _Gate:
     def _limits(self, run: Waiting) -> Iterator[str]:
         """Yield the limits of the policy that are in the way of an agent."""
         limits, column = self._policy.limits, self._policy.column(run.column)
-        if self._halt and not self._may_probe:
+        if self._halt and not (self._may_probe and run.probes):
             yield describe_halt(self._halt)
         if run.overlap:
             yield run.overlap

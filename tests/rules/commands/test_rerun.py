@@ -22,9 +22,9 @@ from ledger.states import Ending, RunState
 from rules.chatops.parser import Parsed, Permitted, permit
 from rules.commands.rerun import read_wish
 from rules.intents.internal import QueueRun
-from rules.intents.outbound import PostReport, WriteFindings, WriteRunComment
+from rules.intents.outbound import PostReport, Say, WriteFindings, WriteRunComment
 from rules.policy.column import ColumnPolicy
-from rules.policy.model import Policy
+from rules.policy.model import Policy, parse
 from rules.runs.rerun import stop_rerun
 from rules.snapshot import Snapshot
 from tests.rules.chatops.test_offers import PICKY
@@ -34,6 +34,8 @@ from tests.rules.scene import BOARD, CARD, POLICY, R1, asks, card, ended, given,
 R2 = RunId("r2")
 SETTINGS = ColumnPolicy(archetype="execution", agents=("codex", "claude/opus")).to_json()
 PAST = PastRun(ended(settings=SETTINGS, agent="claude"), "b" * 40, briefed=True)
+OWN_SETTINGS = ColumnPolicy(archetype="execution", agent="own", agents=("codex",)).to_json()
+OWN_PAST = PastRun(ended(settings=OWN_SETTINGS, agent="own"), "b" * 40, briefed=True)
 BESIDE = replace(run(RunState.WORKING), run_id=R2, kind="rerun", again_of=R1)
 AGAIN = QueueRun(
     CARD,
@@ -90,6 +92,9 @@ def test_the_card_s_own_run_and_pull_request_make_no_difference(own: RunRow) -> 
         (with_past(PastRun(ended(settings='{"gone": 1}'), "b" * 40, briefed=True)), "r1", "cannot read"),
         (with_past(archived=True), "r1", "left the board"),
         (with_past(reruns=(BESIDE, BESIDE, BESIDE)), "r1", "are at work beside this card already"),
+        (with_past(OWN_PAST), "r1 --base now", "a worker of somebody's own did it"),
+        (with_past(OWN_PAST), "r1 --agent own", "the agent `own`"),
+        (with_past(), "r1 --agent own", "the agent `own`"),
         (with_past(), "r1 --agent gemini", "no column of the policy has the agent `gemini`"),
         (with_past(), "r1 --agent codex --model opus", "no column gives `codex` the model `opus`"),
         (with_past(), "r1 --base yesterday", "`yesterday` is unclear"),
@@ -110,6 +115,19 @@ def test_who_may_not_start_a_run_or_approve_its_plan_repeats_none() -> None:
 
     assert [may(role) for role in ("read", "triage", "write", "admin")] == [False, False, True, True]
     assert [may(role, PICKY) for role in ("write", "maintain", "admin")] == [False, False, True]
+
+
+@pytest.mark.parametrize("option", ["--agent codex", "--model opus"])
+def test_who_may_choose_no_agent_repeats_a_run_as_it_was(option: str) -> None:
+    by = parse(
+        "version: 1\nboard:\n  columns: {In Progress: {archetype: execution}}\n  commands: {agent: maintain}\n",
+        home="acme/board",
+    )
+    said = asks(with_past(), given("rerun", option), by=by)
+    assert "`/cardinal agent` needs the role `maintain`" in only(said, Say).text
+    assert "QueueRun" not in kinds(said)
+    allowed = asks(with_past(), given("rerun", option, role="maintain"), by=by)
+    assert [kinds(allowed), kinds(asks(with_past(), given("rerun"), by=by))] == [["React", "QueueRun"]] * 2
 
 
 def test_a_long_text_is_read_once() -> None:
@@ -155,6 +173,18 @@ def test_cancel_is_for_the_card_s_own_run_unless_it_names_the_other_one() -> Non
     assert only(asks(card(run=ended(), reruns=(BESIDE,)), given("cancel")), RunStopAsked).run_id == R2
     named = given("cancel", source="cli:cancel:r2", place="cli")
     assert only(asks(both, named), RunStopAsked).run_id == R2
+
+
+@pytest.mark.parametrize("own", [run(), ended()])
+@pytest.mark.parametrize(
+    ("command", "argument"),
+    [("pause", ""), ("resume", ""), ("retry", ""), ("redirect", "Use 8080"), ("budget", "+2")],
+)
+def test_what_names_it_does_nothing_to_the_card_s_own_run(own: RunRow, command: str, argument: str) -> None:
+    about = given(command, argument, source=f"cli:{command}:r2", place="cli", role="admin")
+    said = only(asks(card(run=own, reruns=(BESIDE,)), about), Say)
+    assert "r2 is beside the card's own runs and can only be cancelled" in said.text
+    assert not said.is_done
 
 
 @pytest.mark.parametrize(

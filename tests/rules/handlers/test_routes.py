@@ -91,6 +91,12 @@ def test_a_retry_comes_first_and_the_route_when_it_has_failed_as_well() -> None:
     by_codex = RETRIES.board.columns["In Progress"].played_by("codex", {}).to_json()
     same = card(run=ended(Ending.FAILED, settings=by_codex))
     assert moves(same, end(Ending.FAILED), RETRIES) == [("Triage", "failure:r1", "In Progress")]
+    fewer_turns = by_codex.replace('"max_turns":60', '"max_turns":9')
+    assert fewer_turns != by_codex
+    limited = card(run=ended(Ending.FAILED, settings=fewer_turns))
+    assert moves(limited, end(Ending.FAILED), RETRIES) == [("Triage", "failure:r1", "In Progress")]
+    own = card(run=ended(Ending.FAILED, agent="own", settings=by_codex))
+    assert only(asks(own, end(Ending.FAILED), by=RETRIES), QueueRun).other_agent == "codex"
 
 
 @pytest.mark.parametrize(

@@ -7,10 +7,11 @@ import pytest
 
 from ledger.events import run as runs
 from ledger.events.board import BoardHalted, HaltLifted
+from ledger.ids import RunId
 from ledger.rows.halts import HaltRow
 from ledger.states import Ending, RunState
 from rules.intents.outbound import Say
-from rules.runs.queue import HostCapacity, Load, Waiting, choose_runs
+from rules.runs.queue import HostCapacity, Load, Waiting, choose_runs, claim_obstacle
 from rules.snapshot import Snapshot
 from tests.rules.commands.cases import handled, told
 from tests.rules.scene import BOARD, CARD, NOW, POLICY, R1, asks, card, ended, given, kinds, only, run
@@ -102,6 +103,18 @@ def test_a_halted_board_starts_nothing_until_one_may_try() -> None:
         POLICY, waiting, Load(0, {}, {}, halt=HALT), (), capacities=(HostCapacity("", 9),)
     ).reasons[R1]
     assert "the board is halted: anthropic refuses the key" in said
+
+
+def test_a_halted_board_tries_with_no_run_whose_end_tells_nothing() -> None:
+    usual = Waiting(R1, CARD, "In Progress", "In Progress", "acme/shop", 1, NOW, by="alice", wish_usd=1.0)
+    again = replace(usual, run_id=RunId("r2"), beside=True, probes=False)
+    halted = Load(0, {}, {}, halt=replace(HALT, probe=""))
+    selection = choose_runs(POLICY, [again, usual], halted, (), capacities=(HostCapacity("", 9),))
+    assert selection.starts == (R1,)
+    assert "the board is halted" in selection.reasons[RunId("r2")]
+    assert "the board is halted" in claim_obstacle(
+        POLICY, replace(usual, wish_usd=0.0, probes=False), halted, ()
+    )
 
 
 def test_a_person_lifts_the_halt_with_the_command_that_resumes_the_board() -> None:

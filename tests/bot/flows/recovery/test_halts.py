@@ -4,9 +4,10 @@ from bot.scheduler import ticker
 from forge.store.board import Item
 from ledger.events.board import BoardHalted, HaltLifted
 from ledger.events.conversation import CommandGiven
-from ledger.events.run import RunEnded, RunParked, RunStepped, RunStopAsked
+from ledger.events.run import BriefingMade, RunEnded, RunParked, RunStepped, RunStopAsked
 from ledger.ids import RunId
 from ledger.states import Ending, RunState
+from runner.prompts.briefing import digest_of
 from tests.bot.flows.cardinal import Cardinal
 from tests.bot.flows.settings import POLICY
 
@@ -55,6 +56,30 @@ def test_a_bad_key_halts_the_board_and_comes_back_by_itself(cardinal: Cardinal) 
     cardinal.write(probe, RunStepped(probe, RunState.WORKING, RunState.VALIDATING))
     assert [event.by for event in cardinal.events(HaltLifted)] == ["Cardinal"]
     assert len(cardinal.ready()) == 2
+
+
+def test_a_run_beside_its_card_s_own_is_no_try_of_a_halted_board(cardinal: Cardinal) -> None:
+    items = queued(cardinal, 4)
+    worked = cardinal.run_of(items[0]).run_id
+    cardinal.begin(worked)
+    text = "Greet."
+    cardinal.write(worked, BriefingMade(worked, text, digest_of(text), (), base="b" * 40))
+    cardinal.write(worked, RunEnded(worked, Ending.SUCCEEDED, "", "", "working"))
+    for _ in range(3):
+        fail(cardinal, cardinal.ready()[0])
+    cardinal.say(items[0], "/cardinal rerun")
+    cardinal.drag(items[1], "Tasks")
+    cardinal.drag(items[1], "In Progress")
+    cardinal.catch_up(publish=False)
+    assert cardinal.ready() == ()
+    cardinal.clock.forward(601)
+    assert ticker.probe_boards(cardinal.services.engine, cardinal.clock()) == (cardinal.board_id,)
+    (probe,) = cardinal.ready()
+    assert cardinal.run(probe).kind != "rerun"
+    cardinal.begin(probe)
+    cardinal.write(probe, RunStepped(probe, RunState.WORKING, RunState.VALIDATING))
+    assert [event.by for event in cardinal.events(HaltLifted)] == ["Cardinal"]
+    assert [cardinal.run(it).kind for it in cardinal.ready()] == ["rerun"]
 
 
 def test_a_person_lets_a_halted_board_go_on(cardinal: Cardinal) -> None:

@@ -103,8 +103,11 @@ def test_one_that_asks_ends_and_one_at_work_obeys_cancel_and_the_kill_switch(car
     asked = cardinal.run(R2)
     assert (asked.state, asked.reason) == (RunState.ENDED, "gave_up")
     assert "then rerun it" in asked.detail
+    cardinal.say(item, "/cardinal limit time 7m budget 0.25", who="alice")
     cardinal.say(item, "/cardinal rerun r1")
     cardinal.catch_up()
+    limited = ColumnPolicy.model_validate_json(cardinal.run(R3).settings)
+    assert (limited.timeout_minutes, limited.budget_usd) == (7, 0.25)  # as are the card's own
     cardinal.begin(R3)
     cardinal.say(item, "/cardinal cancel")
     cardinal.catch_up()
