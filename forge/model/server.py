@@ -21,7 +21,7 @@ from forge.model.playing import Faults, Playing
 from forge.model.scenario import load_script
 from forge.model.wire import Piece
 
-_FOLDER = re.compile(r"(?:[Ww]orking directory: |<cwd>)(/[^\s<\"]+)")
+_FOLDER = re.compile(r"(?:[Ww]orking (?:in the )?directory: |<cwd>)(/[^\s<\"]+)")
 # Texts in the user's place that the agents' programs write themselves.
 _PROGRAMS_OWN = ("<system-reminder>", "<environment_context>", "<user_instructions>", "# AGENTS.md")
 _DEFERRED_TOOLS = re.compile(r"^(mcp__\w+|TodoWrite|Task\w+)$", re.MULTILINE)
