@@ -71,7 +71,7 @@ class Turn:
         self._errors = self._overweight = ""
         self._parked_at: float | None = None
         self._ended_at: float | None = None
-        self._closed = self._flooded = False
+        self._closed = self._flooded = self._left = False
         self._steered: set[int] = set()
         self._silent = True  # since the last checkpoint
         run.pace.due_at = run.pace.due_at or self._last_output_at + run.spec.limits.checkpoint_s
@@ -100,6 +100,7 @@ class Turn:
             exceeded = self._find_exceeded_limit()
             if stop or exceeded or self._over():
                 break
+        self._left = self._closed
         took_s = self._bring_to_end(exceeded, DEFAULT_GRACE)
         exit_code = self._child.exit_code()
         self._drain_usage()
@@ -246,7 +247,7 @@ class Turn:
             return "asked", ""
         if stopped:
             return "stopped", self._overweight or self._listener.problem
-        if end is not None and not end.error and self._ended_at is not None and not self._closed:
+        if end is not None and not end.error and self._ended_at is not None and not self._left:
             return "done", ""  # by its own word; only its program did not exit
         if end is None or end.error or exit_code != 0:
             return "broken", self._problem(exit_code)

@@ -28,6 +28,7 @@ _NAME_BYTES = 100
 _ID_BYTES = 200
 _NOISE_BYTES = 500
 _ITEMS = 100
+_RESUMES = 20  # in one turn
 _KEPT = 1_000  # at most so many tools in use and questions are remembered
 _KINDS = {
     "read": "read", "search": "read", "edit": "edit", "delete": "edit", "move": "edit", "execute": "run",
@@ -41,7 +42,7 @@ _ENDS = {
     "cancelled": "it was interrupted",
     "refusal": "its model refused to continue: change the card's text, then retry",
     "max_tokens": "its model's answer was longer than the model may write: split the card, then retry",
-    "max_turn_requests": "it made as many model calls as it allows itself in a turn: split the card, then retry",
+    "max_turn_requests": "it made all the model calls that it allows itself in a turn: split the card, then retry",
 }
 _INIT = {
     "protocolVersion": PROTOCOL,
@@ -74,8 +75,10 @@ class AcpDialogue(JsonLinesDialogue):
         meters: bool = False,
     ) -> None:
         self._task, self._layout, self._model = task, layout, model
-        self._command = dataclasses.replace(command, opening=_request(_INITIALIZE, "initialize", _INIT))
-        self._waiting = _INITIALIZE  # the request whose answer comes next; 0 once the turn is over
+        self._command = dataclasses.replace(command, opening=_request(1, "initialize", _INIT))
+        self._waiting, self._number = _INITIALIZE, 1  # the step whose answer comes next; 0 once it is over
+        self._refused = list[str]()  # since the program did anything by itself
+        self._resumed, self._interrupted = 0, False
         self._capabilities: Mapping[str, Any] = {}
         self._session_id = self._version = ""
         self._said, self._said_bytes, self._said_in = list[str](), 0, ""
@@ -92,6 +95,8 @@ class AcpDialogue(JsonLinesDialogue):
         if ask_id not in self._asks:
             return None
         number, options = self._asks.pop(ask_id)
+        if not allowed:
+            self._refused.append(one_line(why, _SUMMARY_BYTES))
         return _choice(number, options.get("allow_once" if allowed else "reject_once"))
 
     def steer(self, text: str) -> bytes | None:
@@ -100,6 +105,7 @@ class AcpDialogue(JsonLinesDialogue):
 
     def interrupt(self) -> bytes | None:
         """Return the wish to stop, with the answers that the protocol demands; None before a session."""
+        self._interrupted = True
         if not self._session_id:
             return None
         answers = [_choice(number, None) for number, _ in self._asks.values()]
@@ -118,7 +124,7 @@ class AcpDialogue(JsonLinesDialogue):
                 yield from self._read_update(params["update"])
 
     def _take_answer(self, said: Any) -> Iterable[contract.AgentEvent]:
-        if not self._waiting or type(said["id"]) is not int or said["id"] != self._waiting:
+        if not self._waiting or type(said["id"]) is not int or said["id"] != self._number:
             return (contract.Noise(cut_bytes(json.dumps(said), _NOISE_BYTES)),)
         step = self._waiting
         try:
@@ -147,6 +153,14 @@ class AcpDialogue(JsonLinesDialogue):
                 if self._bill is not None:
                     yield from self._bill.add_tokens(result.get("usage"))
                 reason = str(result.get("stopReason"))
+                if (
+                    self._refused
+                    and not self._interrupted
+                    and self._resumed < _RESUMES
+                    and reason in ("end_turn", "cancelled")
+                ):
+                    yield self._resume()
+                    return
                 yield self._end(
                     _ENDS.get(reason, f"it stopped, and the reason it gave is {one_line(reason, 80)!r}")
                 )
@@ -198,9 +212,16 @@ class AcpDialogue(JsonLinesDialogue):
         text = {"type": "text", "text": _plain_prompt(self._task.prompt)}
         return self._ask(_PROMPT, "session/prompt", {"sessionId": self._session_id, "prompt": [text]})
 
-    def _ask(self, number: int, method: str, params: Mapping[str, object]) -> contract.Send:
-        self._waiting = number
-        return contract.Send(_request(number, method, params))
+    def _resume(self) -> contract.AgentEvent:
+        """Continue after a refusal: some programs end their turn with it, and none hears the reason."""
+        why = "; ".join(dict.fromkeys(self._refused))
+        self._refused, self._resumed = [], self._resumed + 1
+        text = {"type": "text", "text": f"Cardinal refused that: {why}. Continue without it."}
+        return self._ask(_PROMPT, "session/prompt", {"sessionId": self._session_id, "prompt": [text]})
+
+    def _ask(self, step: int, method: str, params: Mapping[str, object]) -> contract.Send:
+        self._waiting, self._number = step, self._number + 1
+        return contract.Send(_request(self._number, method, params))
 
     def _fail(self, error: Any) -> contract.TurnEnd:
         step, code = self._waiting, error.get("code")
@@ -244,6 +265,7 @@ class AcpDialogue(JsonLinesDialogue):
         text = str(content["text"]) if content["type"] == "text" else ""
         if not text:
             return
+        self._refused = []
         if message_id != self._said_in:
             yield from self._flush()
             self._said_in = message_id
@@ -268,6 +290,8 @@ class AcpDialogue(JsonLinesDialogue):
                 yield contract.ToolEnd(tool.name, tool.summary, ok=status == "completed")
         elif known is not None or len(self._tools) < _KEPT:
             self._tools[tool_id] = tool
+            if known is None:
+                self._refused = []
             if known is None and not tool.of_board:
                 yield contract.ToolStart(tool.name, tool.summary)
 

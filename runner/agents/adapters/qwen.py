@@ -48,7 +48,8 @@ AGENT = AcpAgent(
         ),
         chat_argv=("--core-tools=none",),
         provider="compatible",
-        models={"default": "qwen3-coder-plus", "small": "qwen3-coder-flash"},
+        # With known prices, which Alibaba's own models lack: `CARDINAL_PRICES` gives those.
+        models={"default": "deepseek-v4-pro", "small": "deepseek-v4-flash"},
         env={
             "OPENAI_BASE_URL": "{gateway}/compatible/v1",
             "OPENAI_API_KEY": NO_KEY,
