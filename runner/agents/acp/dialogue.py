@@ -6,29 +6,36 @@ program claims about its cost counts only where nothing else meters it.
 
 import dataclasses
 import json
-import math
-import shlex
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from runner.agents import contract
+from runner.agents.acp.tool_use import (
+    BOARD,
+    CUT,
+    NAME_BYTES,
+    SUMMARY_BYTES,
+    Bill,
+    ToolUse,
+    command_in,
+    holds_change,
+    paths_in,
+    read_tool_use,
+)
 from runner.agents.json_lines import MALFORMED, JsonLinesDialogue, json_line
 from runner.text.plain import cut_bytes, one_line
 
 PROTOCOL = 1
-BOARD = "board"
 _INITIALIZE, _SESSION, _MODEL, _PROMPT = 1, 2, 3, 4
 _UNKNOWN_METHOD, _BAD_PARAMS, _AUTH_REQUIRED = -32601, -32602, -32000
 _TEXT_BYTES = 60_000
 _COMMAND_CHARS = 64_000  # of what may be permitted: cut, it could hide a refused part
-_SUMMARY_BYTES = 300
-_CUT = 1_200  # a megabyte takes long to clean
 _ERROR_BYTES = 1_000
-_NAME_BYTES = 100
 _ID_BYTES = 200
 _NOISE_BYTES = 500
 _ITEMS = 100
-_RESUMES = 20  # in one turn
+_RESUMES = 20  # prompts after the first, in one turn
+_MAY_RESUME = ("end_turn", "cancelled")
 _KEPT = 1_000  # at most so many tools in use and questions are remembered
 _KINDS = {
     "read": "read", "search": "read", "edit": "edit", "delete": "edit", "move": "edit", "execute": "run",
@@ -42,7 +49,7 @@ _ENDS = {
     "cancelled": "it was interrupted",
     "refusal": "its model refused to continue: change the card's text, then retry",
     "max_tokens": "its model's answer was longer than the model may write: split the card, then retry",
-    "max_turn_requests": "it made all the model calls that it allows itself in a turn: split the card, then retry",
+    "max_turn_requests": "it made all the model calls that it may make in a turn: split the card, then retry",
 }
 _INIT = {
     "protocolVersion": PROTOCOL,
@@ -78,13 +85,14 @@ class AcpDialogue(JsonLinesDialogue):
         self._command = dataclasses.replace(command, opening=_request(1, "initialize", _INIT))
         self._waiting, self._number = _INITIALIZE, 1  # the step whose answer comes next; 0 once it is over
         self._refused = list[str]()  # since the program did anything by itself
+        self._words, self._told = list[str](), list[str]()  # people's, for the next prompt; and those in it
         self._resumed, self._interrupted = 0, False
         self._capabilities: Mapping[str, Any] = {}
         self._session_id = self._version = ""
         self._said, self._said_bytes, self._said_in = list[str](), 0, ""
-        self._tools: dict[str, _Tool] = {}
+        self._tools: dict[str, ToolUse] = {}
         self._asks: dict[str, tuple[Any, Mapping[str, str]]] = {}
-        self._bill = _Bill() if meters else None
+        self._bill = Bill() if meters else None
 
     @property
     def command(self) -> contract.Command:
@@ -96,11 +104,17 @@ class AcpDialogue(JsonLinesDialogue):
             return None
         number, options = self._asks.pop(ask_id)
         if not allowed:
-            self._refused.append(one_line(why, _SUMMARY_BYTES))
+            self._refused.append(one_line(why, SUMMARY_BYTES))
         return _choice(number, options.get("allow_once" if allowed else "reject_once"))
 
     def steer(self, text: str) -> bytes | None:
-        """Return None: version 1 takes no message within a turn."""
+        """Return None: version 1 takes nothing while it answers a prompt, and is told in the next one."""
+        if text in self._told:
+            self._told.remove(text)
+            return b""  # it was sent meanwhile
+        fresh = bool(text.strip()) and text not in self._words and len(self._words) < _ITEMS
+        if self._waiting == _PROMPT and fresh:
+            self._words.append(text)
         return None
 
     def interrupt(self) -> bytes | None:
@@ -147,19 +161,14 @@ class AcpDialogue(JsonLinesDialogue):
                 yield contract.Session(self._session_id, self._version)
                 yield self._choose_model(result)
             case 3:
-                yield self._prompt()
+                yield self._prompt(self._task.prompt)
             case 4:
                 yield from self._flush()
                 if self._bill is not None:
                     yield from self._bill.add_tokens(result.get("usage"))
                 reason = str(result.get("stopReason"))
-                if (
-                    self._refused
-                    and not self._interrupted
-                    and self._resumed < _RESUMES
-                    and reason in ("end_turn", "cancelled")
-                ):
-                    yield self._resume()
+                if reason in _MAY_RESUME and (more := self._what_more()):
+                    yield self._prompt(more)
                     return
                 yield self._end(
                     _ENDS.get(reason, f"it stopped, and the reason it gave is {one_line(reason, 80)!r}")
@@ -206,18 +215,25 @@ class AcpDialogue(JsonLinesDialogue):
             if any(each.get("value") == self._model for group in groups for each in group):
                 choice = {"sessionId": self._session_id, "configId": option["id"], "value": self._model}
                 return self._ask(_MODEL, "session/set_config_option", choice)
-        return self._prompt()
+        return self._prompt(self._task.prompt)
 
-    def _prompt(self) -> contract.AgentEvent:
-        text = {"type": "text", "text": _plain_prompt(self._task.prompt)}
+    def _prompt(self, words: str) -> contract.AgentEvent:
+        text = {"type": "text", "text": _plain_prompt(words)}
         return self._ask(_PROMPT, "session/prompt", {"sessionId": self._session_id, "prompt": [text]})
 
-    def _resume(self) -> contract.AgentEvent:
-        """Continue after a refusal: some programs end their turn with it, and none hears the reason."""
+    def _what_more(self) -> str:
+        """Return what the program is told in another prompt: people's words, and what was refused and why.
+
+        Some programs end their turn with a refusal, and none hears its reason. Empty when there is nothing.
+        """
+        if self._interrupted or self._resumed >= _RESUMES:
+            return ""
         why = "; ".join(dict.fromkeys(self._refused))
-        self._refused, self._resumed = [], self._resumed + 1
-        text = {"type": "text", "text": f"Cardinal refused that: {why}. Continue without it."}
-        return self._ask(_PROMPT, "session/prompt", {"sessionId": self._session_id, "prompt": [text]})
+        parts = [f"Cardinal refused that: {why}. Continue without it."] if self._refused else []
+        parts += self._words
+        self._told, self._words, self._refused = self._words, [], []
+        self._resumed += 1
+        return "\n\n".join(parts)
 
     def _ask(self, step: int, method: str, params: Mapping[str, object]) -> contract.Send:
         self._waiting, self._number = step, self._number + 1
@@ -227,7 +243,7 @@ class AcpDialogue(JsonLinesDialogue):
         step, code = self._waiting, error.get("code")
         details = error.get("data")
         parts = (error.get("message"), json.dumps(details) if details else "")
-        problem = one_line(": ".join(str(part)[:_CUT] for part in parts if part), _ERROR_BYTES)
+        problem = one_line(": ".join(str(part)[:CUT] for part in parts if part), _ERROR_BYTES)
         if code == _AUTH_REQUIRED:
             return self._end(
                 f"it wants a login first ({problem}): give Cardinal the key of its provider, then retry"
@@ -252,7 +268,7 @@ class AcpDialogue(JsonLinesDialogue):
                 yield from self._flush()
                 entries = update["entries"][:_ITEMS]
                 items = tuple(
-                    (one_line(str(e["content"])[:_CUT], _SUMMARY_BYTES), e["status"] == "completed")
+                    (one_line(str(e["content"])[:CUT], SUMMARY_BYTES), e["status"] == "completed")
                     for e in entries
                 )
                 yield contract.TodoShown(items)
@@ -283,7 +299,7 @@ class AcpDialogue(JsonLinesDialogue):
     def _use_tool(self, update: Any) -> Iterator[contract.AgentEvent]:
         tool_id = str(update["toolCallId"])[:_ID_BYTES]
         known = self._tools.get(tool_id)
-        tool, status = _tool_of(update, known, self._layout.repo), update.get("status")
+        tool, status = read_tool_use(update, known, self._layout.repo), update.get("status")
         if status in ("completed", "failed"):
             self._tools.pop(tool_id, None)
             if not tool.of_board:
@@ -301,7 +317,7 @@ class AcpDialogue(JsonLinesDialogue):
         if len(ask_id) > _ID_BYTES:
             return (contract.Noise(f"a request whose id has {len(ask_id)} characters"),)
         if method != "session/request_permission":
-            return (_refuse(number, _UNKNOWN_METHOD, f"Cardinal does not offer {method[:_NAME_BYTES]}"),)
+            return (_refuse(number, _UNKNOWN_METHOD, f"Cardinal does not offer {method[:NAME_BYTES]}"),)
         if ask_id in self._asks or len(self._asks) >= _KEPT:
             return (_refuse(number, _BAD_PARAMS, "too many requests wait for an answer, or two by one id"),)
         try:
@@ -318,49 +334,20 @@ class AcpDialogue(JsonLinesDialogue):
     def _wish(self, ask_id: str, call: Any) -> contract.PermissionAsked | None:
         """Return the permission that is asked for; None for one that nobody gives here.
 
-        The strictest reading counts: whatever holds a command is a command, whatever holds a change an edit.
+        Whatever holds a change is an edit, and whatever else holds a command a command, also when the program
+        calls it reading.
         """
-        tool = _tool_of(call, self._tools.get(str(call["toolCallId"])[:_ID_BYTES]), self._layout.repo)
-        command, paths = _command_in(call), ", ".join(_paths_in(call, self._layout.repo))
+        tool = read_tool_use(call, self._tools.get(str(call["toolCallId"])[:_ID_BYTES]), self._layout.repo)
+        command, paths = command_in(call), ", ".join(paths_in(call, self._layout.repo))
         kind = "board" if tool.of_board else _KINDS.get(tool.kind, "other")
         subject = command or paths or str(call.get("title") or tool.summary)
-        if command:
+        if kind == "edit" or holds_change(call):
+            kind, subject = "edit", paths or subject
+        elif command:
             kind = "run"
-        elif _changes(call):
-            kind = "edit"
         if tool.kind == "switch_mode" or len(subject) > _COMMAND_CHARS:
             return None  # another mode may stop asking
         return contract.PermissionAsked(ask_id, kind, tool.name, subject)
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class _Tool:
-    """The use of a tool, as far as its updates told of it."""
-
-    name: str
-    kind: str
-    summary: str
-
-    @property
-    def of_board(self) -> bool:
-        return self.name.startswith((f"mcp__{BOARD}__", f"{BOARD}_"))  # the gateway reports its calls
-
-
-class _Bill:
-    """A program's own figures, which are totals of its session: what is new since the last ones."""
-
-    def __init__(self) -> None:
-        self._usd = 0.0
-
-    def add_cost(self, cost: Any) -> Iterator[contract.Usage]:
-        usd = float((cost or {}).get("amount", 0.0))
-        if math.isfinite(usd) and usd > self._usd and str(cost.get("currency", "USD")) == "USD":
-            yield contract.Usage(usd - self._usd, 0, 0, 0)
-            self._usd = usd
-
-    def add_tokens(self, usage: Any) -> Iterator[contract.Usage]:
-        if usage:
-            yield contract.Usage(0.0, int(usage["inputTokens"]), int(usage["outputTokens"]))
 
 
 def _choice(number: Any, option: str | None) -> bytes:
@@ -375,34 +362,3 @@ def _plain_prompt(text: str) -> str:
 
 def _refuse(number: Any, code: int, message: str) -> contract.Send:
     return contract.Send(_message(id=number, error={"code": code, "message": message}))
-
-
-def _tool_of(call: Any, known: _Tool | None, repo: str) -> _Tool:
-    """Return what is known of a use; an update holds only what is new."""
-    before = known or _Tool("", "other", "")
-    kind = one_line(str(call.get("kind") or before.kind), _NAME_BYTES)
-    name = str((call.get("_meta") or {}).get("toolName") or before.name or kind)
-    subject = _command_in(call) or ", ".join(_paths_in(call, repo)) or str(call.get("title") or "")
-    return _Tool(
-        one_line(name[:_CUT], _NAME_BYTES), kind, one_line(subject[:_CUT], _SUMMARY_BYTES) or before.summary
-    )
-
-
-def _command_in(call: Any) -> str:
-    given = call.get("rawInput")
-    command = given.get("command") if isinstance(given, dict) else None
-    if isinstance(command, list):
-        return shlex.join(map(str, command))
-    if isinstance(command, str) and command:
-        return command
-    return str(call.get("title") or "") if call.get("kind") == "execute" else ""
-
-
-def _changes(call: Any) -> bool:
-    return any(each.get("type") == "diff" for each in call.get("content") or ())
-
-
-def _paths_in(call: Any, repo: str) -> list[str]:
-    parts = [*(call.get("locations") or ()), *(call.get("content") or ())]
-    paths = (str(part["path"]).removeprefix(f"{repo}/") for part in parts if part.get("path"))
-    return list(dict.fromkeys(paths))
