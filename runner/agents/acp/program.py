@@ -99,4 +99,5 @@ class AcpAgent:
         start = (layout.python, "-E", "-s", "-S", "-B", f"{layout.player}/acp_start.py")
         argv = (*start, json.dumps(asdict(setup)), *map(fill, (*program.argv, *chat)))
         env = {name: fill(text) for name, text in program.env.items()}
-        return contract.Command(argv, b"", env, hides=program.hides)
+        needs_board = task.phase is not Phase.CHAT
+        return contract.Command(argv, b"", env, hides=program.hides, needs_board=needs_board)
