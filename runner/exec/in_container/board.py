@@ -20,7 +20,7 @@ GATEWAY = "http://127.0.0.1:4000"
 REVISION = "2025-06-18"
 LIMIT_S = 90.0  # a board call that people need not answer is done in a minute
 ANSWER_BYTES = 4_000_000
-USAGE = "usage: board.py --list | board.py TOOL JSON | board.py TOOL -\n"
+USAGE = "usage: board.py --list | board.py TOOL JSON | board.py TOOL - | board.py --mcp\n"
 
 
 class BoardError(Exception):
