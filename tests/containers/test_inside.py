@@ -1,6 +1,7 @@
 """Cardinal's own programs in a workspace: the forwarder to the gateway's sockets, and the board's client."""
 
 import hashlib
+import json
 import shutil
 import socket
 import subprocess

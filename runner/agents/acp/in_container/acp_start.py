@@ -59,6 +59,22 @@ def write_files(home: Path, files: Mapping[str, str]) -> Path:
     return folder
 
 
+def _run(argv: Sequence[str], env: Mapping[str, str]) -> int:
+    """Return how the program ended; a wish to end is passed on, also one that comes while it starts."""
+    programs, wishes = list[subprocess.Popen[bytes]](), list[int]()
+
+    def stop(number: int, _frame: FrameType | None) -> None:
+        wishes.append(number)
+        for program in programs:
+            program.terminate()
+
+    signal.signal(signal.SIGTERM, stop)
+    programs.append(subprocess.Popen(argv, env=env))
+    if wishes:
+        programs[0].terminate()
+    return programs[0].wait()
+
+
 def play(setup: Mapping[str, Any], argv: Sequence[str]) -> int:
     """Run the program to its end. Raises ShelterError when it would obey the repository's files."""
     home, shelter = Path(setup["home"]), Shelter(setup["name"], setup["repo"], setup["hides"])
@@ -68,13 +84,7 @@ def play(setup: Mapping[str, Any], argv: Sequence[str]) -> int:
             clear(home / name, kept)
         folder = write_files(home, setup["files"])
         fill = {name: text.replace("{files}", str(folder)) for name, text in os.environ.items()}
-        program = subprocess.Popen([word.replace("{files}", str(folder)) for word in argv], env=fill)
-
-        def stop(_number: int, _frame: FrameType | None) -> None:
-            program.terminate()
-
-        signal.signal(signal.SIGTERM, stop)
-        code = program.wait()
+        code = _run([word.replace("{files}", str(folder)) for word in argv], fill)
         shutil.rmtree(folder, ignore_errors=True)
         return code if code >= 0 else 128 - code
     finally:
