@@ -21,6 +21,8 @@ _SETTINGS = {
     },
     "context": {"fileName": "no-such-file.md"},  # else QWEN.md and AGENTS.md, besides what Cardinal says
     "skills": {"disabledLevels": ["project", "user", "extension", "bundled"]},
+    # Else it runs what it takes for reading (`ls`, `git log`) without a question.
+    "permissions": {"ask": ["run_shell_command", "edit", "write_file", "notebook_edit"]},
     "security": {"auth": {"selectedType": "openai"}},
     # Without its own search it shows the board's tools at once.
     "tools": {"toolSearch": {"enabled": False}, "todoWrite": {"enabled": True}},
@@ -46,7 +48,7 @@ AGENT = AcpAgent(
             f"--exclude-tools={','.join(_NO_TOOLS)}",
             "--allowed-tools=mcp__board",
         ),
-        chat_argv=("--core-tools=none",),
+        chat_argv=("--core-tools=none", "--exclude-tools=agent,task_stop"),
         provider="compatible",
         # With known prices, which Alibaba's own models lack: `CARDINAL_PRICES` gives those.
         models={"default": "deepseek-v4-pro", "small": "deepseek-v4-flash"},
