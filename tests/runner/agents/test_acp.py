@@ -270,7 +270,8 @@ def test_what_a_program_claims_to_cost_counts_only_where_nothing_else_meters_it(
 
 def test_answers_to_nothing_and_words_of_other_sessions_are_noise() -> None:
     partner = Partner()
-    for number in (0, 2, True, "1", 1.5, None, [], {}):
+    numbers: tuple[Any, ...] = (0, 2, True, "1", 1.5, None, [], {})
+    for number in numbers:
         (event,) = partner.say(id=number, result=HELLO)
         assert isinstance(event, Noise)
     partner.open()
@@ -294,7 +295,8 @@ def test_an_answer_without_a_meaning_ends_the_turn(step: int, result: Any) -> No
 def test_a_request_for_permission_without_a_meaning_is_answered_too() -> None:
     partner = Partner()
     partner.open()
-    for params in (None, [], {}, {"options": 3, "toolCall": {}}, {"options": [{}], "toolCall": 1}):
+    empty: tuple[Any, ...] = (None, [], {})
+    for params in (*empty, {"options": 3, "toolCall": {}}, {"options": [{}], "toolCall": 1}):
         sent = len(partner.sent)
         partner.say(id=f"q{params}", method="session/request_permission", params=params)
         assert partner.sent[sent]["error"]["code"] == -32602
