@@ -61,6 +61,10 @@ BOARD = (
     "plan", "tick", "progress", "note", "ask", "block", "thread", "finish", "go_to_stage", "findings",
     "attach", "create_card",
 )  # fmt: skip
+# A tool that writes a file, the one that reads it, and what both call its path.
+_WRITERS = (
+    ("Write", "Read", "file_path"), ("write", "read", "filePath"), ("write_file", "read_file", "file_path"),
+)  # fmt: skip
 _UNREAD = re.compile(r"(?i)not been read|read (it|the file|file \S+)|read tool")
 _RUNNING = re.compile(r"session ID (\d+)")
 _REPLACE = (
@@ -141,7 +145,7 @@ class Toolbox:
         return f"{self._folder}/{path}" if self._folder else path
 
     def _shell(self, line: str) -> Call:
-        match self._has("Bash", "bash", "exec_command"):
+        match self._has("Bash", "bash", "run_shell_command", "exec_command"):
             case "exec_command":
                 return Call("exec_command", {"cmd": line, "yield_time_ms": 30000})
             case "":
@@ -175,11 +179,14 @@ class Toolbox:
         if self._has("edit") and self._has("read"):
             given = {"filePath": path, "oldString": edit["find"], "newString": fresh}
             return [(Call("read", {"filePath": path}),), (Call("edit", given),)]
+        if self._has("edit") and self._has("read_file"):
+            given = {"file_path": path, "old_string": edit["find"], "new_string": fresh}
+            return [(Call("read_file", {"file_path": path}),), (Call("edit", given),)]
         return [(self._shell(_edit_line(edit)),)]
 
     def _write_rounds(self, edit: dict[str, Any], before: Before) -> list[tuple[Call, ...]]:
         path, content = self._path(edit["path"]), edit["content"]
-        for writer, reader, key in (("Write", "Read", "file_path"), ("write", "read", "filePath")):
+        for writer, reader, key in _WRITERS:
             if self._has(writer):
                 write = (Call(writer, {key: path, "content": content}),)
                 # A file that is there already has to be read before it may be written over.
@@ -208,6 +215,10 @@ class Toolbox:
         if self._has("todowrite"):
             listed = [{"content": text, "status": at, "priority": "medium"} for text, at in states]
             return (Call("todowrite", {"todos": listed}),)
+        if self._has("todo_write"):
+            numbered = enumerate(states, start=1)
+            listed = [{"id": str(n), "content": text, "status": at} for n, (text, at) in numbered]
+            return (Call("todo_write", {"todos": listed}),)
         if "TodoWrite" in self._offer.names | self._offer.deferred:
             shown = [{"content": text, "status": at, "activeForm": text} for text, at in states]
             return (Call("TodoWrite", {"todos": shown}),)
@@ -219,7 +230,7 @@ class Toolbox:
         head = f"Run {self._place.run}, turn sub-{name} (subagent)."
         prompt = f"{head}\n\n# {self._place.title}\n\nDo your part."
         given: dict[str, Any] = {"description": f"The part of {name}", "prompt": prompt}
-        match self._has("Agent", "Task", "task"):
+        match self._has("Agent", "Task", "task", "agent"):
             case "":
                 raise NoToolError("subagent")
             case "task":

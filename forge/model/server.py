@@ -21,9 +21,10 @@ from forge.model.playing import Faults, Playing
 from forge.model.scenario import load_script
 from forge.model.wire import Piece
 
-_FOLDER = re.compile(r"(?:[Ww]orking directory: |<cwd>)(/[^\s<\"]+)")
+_FOLDER = re.compile(r"(?:[Ww]orking (?:in the )?directory: |<cwd>)(/[^\s<\"]+)")
 # Texts in the user's place that the agents' programs write themselves.
 _PROGRAMS_OWN = ("<system-reminder>", "<environment_context>", "<user_instructions>", "# AGENTS.md")
+_REMINDER = re.compile(r"((?:<system-reminder>.*?</system-reminder>\s*)+)(.*)", re.DOTALL)
 _DEFERRED_TOOLS = re.compile(r"^(mcp__\w+|TodoWrite|Task\w+)$", re.MULTILINE)
 _DEFERRED_SPACES = re.compile(r"^- (mcp__\w+|multi_agent\w*)", re.MULTILINE)
 Entries = tuple[Words | Used | Outcome, ...]
@@ -83,6 +84,10 @@ def _block(block: dict[str, Any], role: str, system: list[str]) -> Entries:
 
 
 def _words(text: str, system: list[str]) -> Entries:
+    reminder = _REMINDER.match(text)
+    if reminder and reminder[2]:  # Qwen Code sends both as one text to some models
+        system.append(reminder[1])
+        return (Words(reminder[2]),)
     if text.lstrip().startswith(_PROGRAMS_OWN):
         system.append(text)
         return ()

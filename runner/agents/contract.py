@@ -83,6 +83,7 @@ class Task:
 class Command:
     """A program to start inside a workspace. `opening` is written to its stdin, which stays open until the
     turn ends if `listens`. `hides` are folders and files of the repository that the program must not see.
+    `needs_board`: a turn in which it never asks the gateway for the board's tools has failed.
 
     Never a secret in `env`: the model's shell gets the whole environment of its agent.
     """
@@ -92,6 +93,7 @@ class Command:
     env: Mapping[str, str] = field(default_factory=dict)
     listens: bool = True
     hides: tuple[str, ...] = ()
+    needs_board: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from runner.agents.contract import AgentEvent, Noise
 from runner.text.plain import cut_bytes
 
 _NOISE_BYTES = 500
-_MALFORMED = (ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError)
+MALFORMED = (ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError)
 
 
 class JsonLinesDialogue(ABC):
@@ -19,7 +19,7 @@ class JsonLinesDialogue(ABC):
         """Return the events of one line; anything unknown or malformed is noise."""
         try:
             return tuple(self._events(json.loads(line)))
-        except _MALFORMED:
+        except MALFORMED:
             return (Noise(cut_bytes(line, _NOISE_BYTES)),)
 
     def reply(self, call_id: str, result: Mapping[str, object]) -> bytes | None:

@@ -103,7 +103,7 @@ class AgentListener:
         self._text_calls: Counter[tuple[str, str]] = Counter()
         self._refusals = 0
         self.end: contract.TurnEnd | None = None
-        self.parks = False
+        self.parks = self.board_listed = False
         self.exceeded: ExceededLimit | None = None
         self.problem = self.cause = ""
         self.needs_usd = 0.0
@@ -118,6 +118,7 @@ class AgentListener:
             self.exceeded, self.cause = ExceededLimit.PROVIDER, "gateway"
             self.problem = "the run's gateway ended: retry"
         for event in gateway.decode(text) if gateway is not None else ():
+            self.board_listed = self.board_listed or isinstance(event, messages.BoardListed)
             self._take_gateway_event(event)
 
     def _react(self, event: contract.AgentEvent) -> None:
@@ -171,7 +172,7 @@ class AgentListener:
                 self.batch.add(Progressed(run_id, one_line(redact(text))))
             case messages.ServerCallMade() | messages.ServerTrouble():
                 self.batch.add(record_server_message(self._run, event))
-            case messages.Answering() | messages.Drained():
+            case messages.Answering() | messages.BoardListed() | messages.Drained():
                 pass
             case _:
                 assert_never(event)

@@ -23,6 +23,10 @@ ASKED_GRACE_S = 1.5  # after a question the agent may end by itself for so long
 LEAVE_S = 10.0  # and after its last word its program
 _HASTY = StopGrace(ask_s=1.0, close_s=0.5, term_s=0.5)  # who ends the worker waits only so long
 _STDERR_BYTES = 2_000
+_NO_BOARD = (
+    "the agent's program never asked for the board's tools, so it could say nothing of its work. The log"
+    " of the run shows what it said instead. Retry, or give the column another agent."
+)
 _REST = 10  # so many times as long as a checkpoint took, no other is made
 
 
@@ -71,7 +75,7 @@ class Turn:
         self._errors = self._overweight = ""
         self._parked_at: float | None = None
         self._ended_at: float | None = None
-        self._closed = self._flooded = False
+        self._closed = self._flooded = self._left = False
         self._steered: set[int] = set()
         self._silent = True  # since the last checkpoint
         run.pace.due_at = run.pace.due_at or self._last_output_at + run.spec.limits.checkpoint_s
@@ -100,6 +104,7 @@ class Turn:
             exceeded = self._find_exceeded_limit()
             if stop or exceeded or self._over():
                 break
+        self._left = self._closed
         took_s = self._bring_to_end(exceeded, DEFAULT_GRACE)
         exit_code = self._child.exit_code()
         self._drain_usage()
@@ -246,7 +251,10 @@ class Turn:
             return "asked", ""
         if stopped:
             return "stopped", self._overweight or self._listener.problem
-        if end is not None and not end.error and self._ended_at is not None and not self._closed:
+        is_done = end is not None and not end.error
+        if is_done and self._dialogue.command.needs_board and not self._listener.board_listed:
+            return "broken", _NO_BOARD
+        if is_done and self._ended_at is not None and not self._left:
             return "done", ""  # by its own word; only its program did not exit
         if end is None or end.error or exit_code != 0:
             return "broken", self._problem(exit_code)

@@ -6,7 +6,7 @@ import pytest
 
 from tests.containers.locked import AGENT, docker, inside, need_image
 
-PROGRAMS = {"claude": "2.1.330", "codex": "0.169.0", "opencode": "1.18.33"}
+PROGRAMS = {"claude": "2.1.330", "codex": "0.169.0", "opencode": "1.18.33", "qwen": "0.24.4"}
 
 
 @pytest.fixture(autouse=True)
@@ -41,6 +41,11 @@ def test_a_repository_can_be_worked_on() -> None:
     )
     result = inside("sh", "-c", script)
     assert result.stdout.split() == ["one", "42"], result.stderr
+
+
+def test_node_is_there_for_one_program_and_out_of_the_way() -> None:
+    result = inside("sh", "-c", "ls /usr/local/lib/qwen && /usr/local/lib/qwen/node --version")
+    assert result.stdout.split() == ["code", "node", "v24.19.0"], result.stderr
 
 
 def test_no_node_no_package_manager_and_no_secret_of_the_build_is_left() -> None:

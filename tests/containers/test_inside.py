@@ -1,6 +1,7 @@
 """Cardinal's own programs in a workspace: the forwarder to the gateway's sockets, and the board's client."""
 
 import hashlib
+import json
 import shutil
 import socket
 import subprocess
@@ -200,6 +201,24 @@ def test_a_refusal_is_an_exit_code_and_its_reason(board: Path) -> None:
 
 def test_the_tools_that_are_offered_can_be_listed(board: Path) -> None:
     assert client(board, "--list").stdout == "progress(text): One line.\n"
+
+
+def test_a_program_that_knows_no_http_has_the_board_by_lines(board: Path) -> None:
+    call = {"name": "progress", "arguments": {"text": "half way"}}
+    messages = (
+        {"id": 1, "method": "tools/list", "params": {}},
+        {"method": "notifications/initialized"},
+        {"id": 2, "method": "tools/call", "params": call},
+    )
+    result = client(board, "--mcp", given="no JSON\n" + "\n".join(map(json.dumps, messages)) + "\n")
+    listed, called = map(json.loads, result.stdout.splitlines())
+    assert listed["result"]["tools"][0]["name"] == "progress"
+    assert (called["id"], called["result"]["content"][0]["text"]) == (2, "heard progress: half way")
+
+
+def test_a_program_that_knows_no_http_hears_that_there_is_no_board(sockets: Path) -> None:
+    result = client(sockets, "--mcp", given='{"id": 1, "method": "tools/list"}\n')
+    assert "no board answers here" in json.loads(result.stdout)["error"]["message"]
 
 
 def test_a_call_that_is_no_call_says_how_one_looks(sockets: Path) -> None:

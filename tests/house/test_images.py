@@ -15,6 +15,7 @@ from tests.house.source import ROOT, tracked
 FOLDER = ROOT / "docker/agent"
 PACKAGES = {"claude": "@anthropic-ai/claude-code", "codex": "@openai/codex", "opencode": "opencode"}
 PROCESSORS = ("arm64", "x64")
+PLAIN = {"qwen": "@qwen-code/qwen-code"}  # the same for every processor: Node runs it
 
 
 def read(name: str) -> dict[str, Any]:
@@ -52,6 +53,16 @@ def test_lock_label_and_code_name_the_same_version_for_every_processor(agent: st
     assert set(said.values()) == {said["the code"]}, said
 
 
+@pytest.mark.parametrize("agent", PLAIN)
+def test_a_program_for_node_has_one_version_too_and_brings_nothing_along(agent: str) -> None:
+    recipe = (FOLDER / "Dockerfile").read_text(encoding="utf-8")
+    program = read("package-lock.json")["packages"][f"node_modules/{PLAIN[agent]}"]
+    version = AGENTS.load(agent).version
+    assert (program["version"], f'cardinal.agent.{agent}="{version}"' in recipe) == (version, True)
+    assert not {"dependencies", "optionalDependencies", "os", "cpu"} & set(program)
+    assert f"mv {PLAIN[agent]} " in recipe
+
+
 def test_the_lock_holds_what_package_json_wishes_and_the_recipe_names_no_processor() -> None:
     lock, wish = read("package-lock.json")["packages"], read("package.json")
     wishes = {name: wish[name] for name in ("dependencies", "optionalDependencies")}
@@ -65,11 +76,12 @@ def test_the_lock_holds_what_package_json_wishes_and_the_recipe_names_no_process
 
 
 def test_every_agent_that_says_so_is_in_the_image() -> None:
-    assert {name for name in AGENTS.names() if AGENTS.load(name).in_image} == set(PACKAGES)
+    assert {name for name in AGENTS.names() if AGENTS.load(name).in_image} == {*PACKAGES, *PLAIN}
     wish = read("package.json")
     wished = {*wish["dependencies"], *wish["optionalDependencies"]}
     named = {package for agent in PACKAGES for package in programs(agent).values()}
-    assert wished - named == {PACKAGES["codex"]}, "its package names its programs itself"
+    itself = {PACKAGES["codex"]}  # its package names its programs
+    assert wished - named == itself | set(PLAIN.values())
     assert named - wished == set(programs("codex").values())
 
 

@@ -2,6 +2,7 @@
 
     python3 /player/board.py --list
     python3 /player/board.py plan '{"summary": "...", "steps": ["..."]}'   (- reads the JSON from stdin)
+    python3 /player/board.py --mcp    for a program that reaches an MCP server by its standard input alone
 
 Exit code 0: done; 1: refused, or no board answers; 2: the call itself is wrong. It runs in whatever image the
 policy names: it uses nothing but the standard library and imports nothing of Cardinal.
@@ -19,7 +20,7 @@ GATEWAY = "http://127.0.0.1:4000"
 REVISION = "2025-06-18"
 LIMIT_S = 90.0  # a board call that people need not answer is done in a minute
 ANSWER_BYTES = 4_000_000
-USAGE = "usage: board.py --list | board.py TOOL JSON | board.py TOOL -\n"
+USAGE = "usage: board.py --list | board.py TOOL JSON | board.py TOOL - | board.py --mcp\n"
 
 
 class BoardError(Exception):
@@ -39,12 +40,12 @@ class Board:
         who = {"name": "board.py", "version": "1"}
         self.ask("initialize", {"protocolVersion": REVISION, "capabilities": {}, "clientInfo": who})
         self._session["MCP-Protocol-Version"] = REVISION
-        self._post({"method": "notifications/initialized"})
+        self.post({"method": "notifications/initialized"})
 
     def ask(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
         """Return the result of one request. Raises BoardError."""
         self._request_count += 1
-        text = self._post({"id": self._request_count, "method": method, "params": params})
+        text = self.post({"id": self._request_count, "method": method, "params": params})
         for message in messages(text):
             if message.get("id") == self._request_count and isinstance(message.get("result"), dict):
                 return dict(message["result"])
@@ -52,7 +53,8 @@ class Board:
                 raise BoardError(str(message["error"].get("message", "refused without a reason")))
         raise BoardError("the board's answer has no result: try again, or say it in your final text")
 
-    def _post(self, message: dict[str, Any]) -> str:
+    def post(self, message: dict[str, Any]) -> str:
+        """Return the body of the answer to one message. Raises BoardError."""
         headers = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
         link = http.client.HTTPConnection(self._host, timeout=LIMIT_S)
         try:
@@ -124,9 +126,29 @@ def call(board: Board, tool: str, given: str) -> int:
     return code
 
 
+def relay(board: Board) -> None:
+    """Pass each MCP message of stdin on to the board, and print its answers, a line each."""
+    for line in sys.stdin:
+        try:
+            message = json.loads(line)
+        except ValueError:
+            continue
+        try:
+            answers = messages(board.post(message))
+        except BoardError as error:
+            problem = {"code": -32603, "message": str(error)}
+            answers = [{"jsonrpc": "2.0", "id": message["id"], "error": problem}] if "id" in message else []
+        for answer in answers:
+            sys.stdout.write(json.dumps(answer) + "\n")
+        sys.stdout.flush()
+
+
 def main(words: list[str]) -> int:
     board = Board(os.environ.get("CARDINAL_GATEWAY") or GATEWAY)
     try:
+        if words == ["--mcp"]:
+            relay(board)
+            return 0
         if words == ["--list"]:
             board.open()
             sys.stdout.write(listing(board.ask("tools/list", {})) + "\n")

@@ -21,7 +21,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from runner.agents.board_tools import TOOLS, call_id_of, description_of, schema_of
 from runner.gateway.control.asgi import replay_strict_json
-from runner.gateway.control.messages import CallRefusal
+from runner.gateway.control.messages import BoardListed, CallRefusal
 from runner.gateway.control.uplink import Uplink
 from runner.gateway.models.limits import RateLimiter
 from runner.gateway.servers.tool_servers import ToolServers
@@ -84,9 +84,13 @@ class _Tools:
         self._uplink, self._servers = uplink, servers
         self._pace, self._refusal_pace = pace, refusal_pace
         self._seen: Counter[str] = Counter()
+        self._listed = ""  # the turn in which this was last asked for
 
     async def list_tools(self, _context: object, _page: PaginatedRequestParams | None) -> ListToolsResult:
         """Return the tools of the turn, of the board and of tool servers; none when no turn is open."""
+        if self._uplink.is_open and self._uplink.turn != self._listed:
+            self._listed = self._uplink.turn
+            self._uplink.say(BoardListed())
         own = [_describe_tool(name) for name in self._uplink.tools if name in TOOLS]
         return ListToolsResult(tools=[*own, *map(_load_always, await self._servers.tools())])
 

@@ -72,6 +72,11 @@ class Answering:
 
 
 @dataclass(frozen=True, slots=True)
+class BoardListed:
+    """The agent's program asked for the tools of the turn: it has reached the board."""
+
+
+@dataclass(frozen=True, slots=True)
 class ServerCallMade:
     """A call of a tool server is over. `outcome`: ok, error, timeout, gone or refused."""
 
@@ -105,6 +110,7 @@ GatewayMessage = (
     | SecretUse
     | Warned
     | Answering
+    | BoardListed
     | Drained
     | Usage
     | ServerMessage
@@ -117,6 +123,7 @@ _KINDS: Mapping[str, type[GatewayMessage]] = {
     "secret_use": SecretUse,
     "warned": Warned,
     "answering": Answering,
+    "board_listed": BoardListed,
     "server_call": ServerCallMade,
     "server_trouble": ServerTrouble,
     "drained": Drained,

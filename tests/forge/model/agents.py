@@ -291,4 +291,23 @@ class OpenCodeLike(Agent):
         return self.file_tool(call.name, call.given["filePath"], call.given)
 
 
-AGENTS = {"claude": ClaudeLike, "codex": CodexLike, "opencode": OpenCodeLike}
+class QwenLike(OpenCodeLike):
+    """Chat Completions too; what its program tells the model stands before the prompt, in one text."""
+
+    tools = (
+        "run_shell_command", "write_file", "edit", "read_file", "todo_write",
+        *(f"mcp__board__{name}" for name in BOARD),
+    )  # fmt: skip
+
+    def prompt(self, text: str) -> None:
+        place = f"I'm currently working in the directory: {self.repo}"
+        super().prompt(f"<system-reminder>\n{place}\n</system-reminder>\n\n{text}")
+
+    def own(self, call: Called) -> str:
+        if call.name == "run_shell_command":
+            return self.shell(call.given["command"])
+        name = {"write_file": "write", "read_file": "read"}.get(call.name, call.name)
+        return self.file_tool(name, call.given["file_path"], call.given)
+
+
+AGENTS = {"claude": ClaudeLike, "codex": CodexLike, "opencode": OpenCodeLike, "qwen": QwenLike}

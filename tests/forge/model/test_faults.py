@@ -178,7 +178,7 @@ def test_without_tools_for_files_the_shell_writes_them(begin: Begin) -> None:
 
 def test_a_tool_that_is_missing_is_a_problem_and_ends_the_turn(begin: Begin) -> None:
     agent, model = begin({"run": "true"}, {"progress": "Never"})
-    agent.without = ("Bash", "exec_command", "bash")
+    agent.without = ("Bash", "exec_command", "bash", "run_shell_command")
     assert agent.round().text == "There is no tool for this: no tool shell."
     assert model.problems == ["r1 work: no tool shell"]
     assert agent.board == []

@@ -15,7 +15,7 @@ from runner.agents.contract import AgentEvent, Layout, PermissionAsked, Phase, T
 from runner.exec.child import Child
 from runner.exec.stream import Closed, Line
 
-PLAYER = Path(__file__).parents[3] / "runner/agents/opencode/in_container"
+INSIDE = [Path(__file__).parents[3] / "runner" / path for path in ("agents/opencode", "exec")]
 FAKE = Path(__file__).with_name("fake_opencode.py")
 LIMIT_S = 60.0
 Steps = list[dict[str, object]]
@@ -30,11 +30,9 @@ def bash(part: str, status: str, exit_code: int | None = None) -> dict[str, obje
 
 
 def bounded(folder: Path, bounds: Mapping[str, float]) -> Path:
-    """Return the bridge's folder; with other bounds a copy of it."""
-    if not bounds:
-        return PLAYER
+    """Return a folder with the bridge's files, with these bounds."""
     folder.mkdir()
-    for file in PLAYER.glob("*.py"):
+    for file in (file for place in INSIDE for file in (place / "in_container").glob("*.py")):
         text = file.read_text()
         for name, wait_s in bounds.items():
             text = re.sub(rf"^{name} = .*", f"{name} = {wait_s}", text, flags=re.MULTILINE)

@@ -145,6 +145,8 @@ def test_every_tool_is_listed_with_words_and_a_schema(tmp_path: Path) -> None:
         await made.open(tools=tuple(TOOLS))
         tools = (await made.post("tools/list"))["tools"]
         assert [tool["name"] for tool in tools] == list(TOOLS)
+        await made.post("tools/list")
+        assert made.told == [{"type": "board_listed"}]
         for tool in tools:
             assert tool["description"].endswith(".")
             assert tool["inputSchema"]["type"] == "object"

@@ -23,9 +23,9 @@ if TYPE_CHECKING:
         EventStream,
         MissingError,
         OpencodeServer,
-        Shelter,
         starts_without_sessions,
     )
+    from runner.exec.in_container.shelter import Shelter, ShelterError
 else:  # beside this file, wherever it lies
     from opencode_facts import Facts, cut, fault
     from opencode_server import (
@@ -36,9 +36,9 @@ else:  # beside this file, wherever it lies
         EventStream,
         MissingError,
         OpencodeServer,
-        Shelter,
         starts_without_sessions,
     )
+    from shelter import Shelter, ShelterError
 
 _LAST_CALL_S = 3.0
 _UNANSWERED_S = 20.0  # a message that nobody works on for so long is lost
@@ -279,7 +279,7 @@ def hear_opening(wire: Wire) -> dict[str, Any] | None:
 def _explain(error: Exception, server: OpencodeServer | None) -> str:
     if server is not None and server.ended(_GONE_S):
         return f"opencode's server ended by itself ({cut(error, 300)}): see the log, then retry"
-    if isinstance(error, BridgeError):
+    if isinstance(error, BridgeError | ShelterError):
         return str(error)
     if isinstance(error, OSError):
         return f"opencode's server does not answer: {error}"
@@ -289,7 +289,7 @@ def _explain(error: Exception, server: OpencodeServer | None) -> str:
 def play(opening: dict[str, Any], wire: Wire) -> None:
     """Play the turn to its end, and leave nothing behind."""
     opening["began_ms"] = int(time.time() * 1000)
-    shelter = Shelter(opening["repo"], opening["hides"])
+    shelter = Shelter("opencode", opening["repo"], opening["hides"])
     server: OpencodeServer | None = None
     turn: OpencodeTurn | None = None
     try:
@@ -298,7 +298,7 @@ def play(opening: dict[str, Any], wire: Wire) -> None:
         turn = OpencodeTurn(opening, wire, server.listen())
         turn.begin()
         attend(turn, wire, server)
-    except (BridgeError, OSError, LookupError, TypeError, AttributeError, ValueError) as error:
+    except (BridgeError, ShelterError, OSError, LookupError, TypeError, AttributeError, ValueError) as error:
         problem = _explain(error, server)
         if turn is None:
             failed = server is not None and server.ended(_GONE_S) and not server.killed

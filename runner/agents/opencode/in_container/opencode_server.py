@@ -182,51 +182,6 @@ class OpencodeServer:
         }
 
 
-class Shelter:
-    """Keeps files that are hidden from the agent out of its commits: git would see them as deleted."""
-
-    def __init__(self, repo: str, hidden: list[str]) -> None:
-        self._repo, self._hidden = Path(repo), hidden
-        self._files = b""
-
-    def raise_up(self) -> None:
-        """Raises BridgeError when OpenCode would run programs of the repository."""
-        for name in self._hidden:
-            path = self._repo / name
-            if any(path.iterdir()) if path.is_dir() else path.is_file() and path.stat().st_size > 0:
-                raise BridgeError(
-                    f"{name} of the repository is not hidden here, and opencode would run what it names: give"
-                    " the column another agent or workspace, then retry"
-                )
-        self._files = self._git(b"", "ls-files", "-z", "--", *self._names())
-        self._mark("--skip-worktree")
-
-    def take_down(self) -> None:
-        self._mark("--no-skip-worktree")
-
-    def _names(self) -> list[str]:
-        """Return the hidden paths; a link's target is hidden with it."""
-        root = self._repo.resolve()
-        targets = ((self._repo / name).resolve() for name in self._hidden)
-        inside = [
-            str(path.relative_to(root)) for path in targets if path.is_relative_to(root) and path != root
-        ]
-        return [*self._hidden, *inside]
-
-    def _mark(self, how: str) -> None:
-        if self._files:
-            self._git(self._files, "update-index", "-z", how, "--stdin")
-
-    def _git(self, given: bytes, *args: str) -> bytes:
-        explicit = ("-c", "safe.bareRepository=explicit")
-        argv = ["git", *explicit, "--literal-pathspecs", "-C", str(self._repo), *args]
-        try:
-            done = subprocess.run(argv, input=given, capture_output=True, timeout=CALL_S)
-        except (OSError, subprocess.TimeoutExpired):
-            return b""
-        return done.stdout if done.returncode == 0 else b""  # a read-only index: nothing can be committed
-
-
 def starts_without_sessions(opening: dict[str, Any]) -> bool:
     """Tell whether the server, which does not start, does so without its databases of sessions.
 

@@ -180,7 +180,7 @@ def test_yes_installs_no_packages_and_names_the_command(
     assert (code, started, text_of(place)) == (2, [], before), said
     assert "--yes installs no system packages: run `apt-get install" in said
     assert "about 2 minutes and 500 MB: docker.io" in said
-    assert "it is built first: about 7 minutes and 1.2 GB." in said
+    assert "it is built first: about 7 minutes and 1.4 GB." in said
     code, said = invoke(place, "--agent=claude", given="n\n")
     assert (code, started, "Install these packages on this machine? [y/N]" in said) == (1, [], True)
 

@@ -1,0 +1,98 @@
+"""Start a program that speaks ACP: its home without leftovers, its settings, and nothing of the repository's.
+
+    python3 acp_start.py SETUP PROGRAM ARGUMENT...
+
+It passes its pipes on to the program, waits for it, and ends with its exit code. Standard library only.
+"""
+
+import fnmatch
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from runner.exec.in_container.shelter import Shelter, ShelterError
+else:  # beside this file, wherever it lies
+    from shelter import Shelter, ShelterError
+
+_PLACE = ".acp-"  # in the home, for the time of one turn
+
+
+def clear(folder: Path, kept: Sequence[str]) -> None:
+    """Remove what is there but for plain files of these patterns, which are relative to the folder."""
+    if folder.is_symlink() or folder.is_file():
+        folder.unlink()
+        return
+    for at, folders, files in os.walk(folder, topdown=False):
+        for name in files:
+            path = Path(at, name)
+            if path.is_symlink() or not any(_matches(path.relative_to(folder), pattern) for pattern in kept):
+                path.unlink()
+        for name in folders:
+            path = Path(at, name)
+            if path.is_symlink():
+                path.unlink()
+            elif not any(path.iterdir()):
+                path.rmdir()
+
+
+def _matches(path: Path, pattern: str) -> bool:
+    wanted = pattern.split("/")
+    return len(path.parts) == len(wanted) and all(map(fnmatch.fnmatchcase, path.parts, wanted))
+
+
+def write_files(home: Path, files: Mapping[str, str]) -> Path:
+    """Return a new folder with these files; those of turns that were killed are removed."""
+    for left in home.glob(f"{_PLACE}*"):
+        shutil.rmtree(left, ignore_errors=True)
+    folder = Path(tempfile.mkdtemp(prefix=_PLACE, dir=home))
+    for name, text in files.items():
+        (folder / name).write_text(text)
+    return folder
+
+
+def _run(argv: Sequence[str], env: Mapping[str, str]) -> int:
+    """Return how the program ended; a wish to end is passed on, also one that comes while it starts."""
+    programs, wishes = list[subprocess.Popen[bytes]](), list[int]()
+
+    def stop(number: int, _frame: FrameType | None) -> None:
+        wishes.append(number)
+        for program in programs:
+            program.terminate()
+
+    signal.signal(signal.SIGTERM, stop)
+    programs.append(subprocess.Popen(argv, env=env))
+    if wishes:
+        programs[0].terminate()
+    return programs[0].wait()
+
+
+def play(setup: Mapping[str, Any], argv: Sequence[str]) -> int:
+    """Run the program to its end. Raises ShelterError when it would obey the repository's files."""
+    home, shelter = Path(setup["home"]), Shelter(setup["name"], setup["repo"], setup["hides"])
+    shelter.raise_up()
+    try:
+        for name, kept in setup["clears"].items():
+            clear(home / name, kept)
+        folder = write_files(home, setup["files"])
+        fill = {name: text.replace("{files}", str(folder)) for name, text in os.environ.items()}
+        code = _run([word.replace("{files}", str(folder)) for word in argv], fill)
+        shutil.rmtree(folder, ignore_errors=True)
+        return code if code >= 0 else 128 - code
+    finally:
+        shelter.take_down()
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(play(json.loads(sys.argv[1]), sys.argv[2:]))
+    except (ShelterError, OSError) as error:
+        sys.exit(str(error))
