@@ -12,7 +12,7 @@ from rules.intents.internal import ChangeCardState
 from rules.intents.outbound import Decision
 from rules.policy.column import ColumnPolicy
 from rules.policy.model import Policy
-from rules.policy.stages import OUTCOMES, Outcome
+from rules.policy.stages import OUTCOMES, MoveTo, Outcome
 from rules.registry import ACTIONS, ARCHETYPES
 from rules.snapshot import Snapshot
 from rules.text import plain
@@ -65,8 +65,12 @@ def headlines(steps: Sequence[dict[str, Any]]) -> list[str]:
 
 def describe_routes(column: ColumnPolicy, *outcomes: Outcome) -> str:
     """Return where cards go from the column, all outcomes unless some are given; empty if they stay."""
-    names = {"on_success": "success", "on_failure": "failure", "on_changes_requested": "changes requested"}
-    moves = ((names[it], getattr(column, it)) for it in outcomes or OUTCOMES)
+    routes: dict[Outcome, tuple[str, MoveTo | None]] = {
+        "on_success": ("success", column.on_success),
+        "on_failure": ("failure", column.on_failure),
+        "on_changes_requested": ("changes requested", column.on_changes_requested),
+    }
+    moves = (routes[it] for it in outcomes or OUTCOMES)
     ways = [f"{name} → {plain(move.move, 40)}" for name, move in moves if move is not None]
     return f" Then: {', '.join(ways)}." if ways else ""
 
