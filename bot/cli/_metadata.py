@@ -2,16 +2,17 @@
 
 from collections.abc import Sequence
 
-from pydantic import TypeAdapter, ValidationError
-
 from bot.cli import CliError
 from ledger.metadata import Metadata
 from ledger.model.strict_json import StrictJsonError, parse_json
-from runner.text.metadata import SentMetadata
 
 
 def read_metadata(pairs: Sequence[str]) -> Metadata:
     """Return the metadata as it may be kept. Raises CliError."""
+    from pydantic import TypeAdapter, ValidationError  # what only reads starts without them
+
+    from runner.text.metadata import SentMetadata
+
     try:
         read: Metadata = TypeAdapter(SentMetadata).validate_python(parse_pairs(pairs))
     except ValidationError as error:

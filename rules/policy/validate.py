@@ -7,6 +7,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from ledger.events.run import OWN
 from ledger.model.column_names import column_key
 from rules.policy.board import CAPS, BoardRules, LabelSettings
 from rules.policy.column import ColumnPolicy
@@ -137,10 +138,20 @@ def _agent_problems(
         return
     if column.agent not in known:
         yield locate(written, (*where, "agent"), unknown("agent", column.agent, known))
+    if column.agent == OWN and _asks_model(column):
+        said = f"cannot be {code(OWN)}: the assistant or `ai_task` answers here, which takes an agent's model"
+        yield locate(written, (*where, "agent"), said)
     for index, choice in enumerate(column.agents):
         name = choice.partition("/")[0]
         if name not in known and not name.startswith(MARK):
             yield locate(written, (*where, "agents", index), unknown("agent", name, known))
+
+
+def _asks_model(column: ColumnPolicy) -> bool:
+    """Return whether something of the column asks a model without a run."""
+    if column.archetype in ARCHETYPES.names() and ARCHETYPES.load(column.archetype).HAS_ASSISTANT:
+        return True
+    return any(step.get("action") == "ai_task" for step in (*(column.on_entry or ()), *column.on_exit))
 
 
 def _role_problems(allowed: Iterable[str], written: Written, where: Path) -> Iterator[str]:

@@ -38,3 +38,23 @@ def test_a_column_is_played_by_those_that_it_lists(choice: str, played: tuple[st
 def test_an_agent_that_is_not_installed_cannot_be_listed() -> None:
     with pytest.raises(PolicyError, match="unknown agent `opencode`"):
         parse(TEXT, home="acme/board", installed=Installed(agents=("claude", "codex")))
+
+
+@pytest.mark.parametrize(
+    ("column", "fits"),
+    [
+        ("{archetype: execution, agent: own}", True),
+        ("{archetype: execution, agents: [own]}", True),
+        ("{archetype: planning, agent: own}", False),
+        ('{archetype: execution, agent: own, on_entry: [{action: ai_task, prompt: "Sum it up."}]}', False),
+        ('{archetype: execution, agent: own, on_exit: [{action: ai_task, prompt: "Sum it up."}]}', False),
+    ],
+)
+def test_a_worker_of_ones_own_stands_where_no_model_is_asked(column: str, fits: bool) -> None:
+    text = f"version: 1\nboard:\n  columns:\n    Work: {column}\n"
+    installed = Installed(agents=("claude", "own"))
+    if fits:
+        assert parse(text, home="acme/board", installed=installed)
+        return
+    with pytest.raises(PolicyError, match="cannot be `own`"):
+        parse(text, home="acme/board", installed=installed)

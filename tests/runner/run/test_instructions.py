@@ -7,10 +7,11 @@ from datetime import UTC, datetime
 import pytest
 
 from ledger.event import Recorded
-from ledger.events.run import BriefingMade, RunEvent, SessionStarted
+from ledger.events.run import BriefingMade, FinalReported, RunEvent, SessionStarted
 from ledger.events.turn import BoardToolCalled, TurnEnded, TurnStarted
 from ledger.events.workspace import WorkspaceTaken
 from ledger.ids import RunId
+from runner.agents.board_tools import FinishInput
 from runner.agents.contract import Phase
 from runner.agents.scripted.player import prompt_title
 from runner.prompts.compose import compose
@@ -196,6 +197,19 @@ def test_what_a_call_says_stays_json_whatever_a_private_line_looks_like(line: st
         "Ask the oracle, always.",
     ) * 2  # a name leads somewhere
     assert said["open"] == (PRIVATE_SKILL_MARK if len(line) >= 16 else line)
+
+
+def test_the_metadata_of_a_report_tells_no_private_line_wherever_it_stands() -> None:
+    line = "Always ask the oracle first."
+    secrecy = secrecy_of(Equipment((PRIVATE,)), (line, "Ask the oracle, always"))
+    metadata = {"stage": line, "Ask the oracle, always": [line, {"thread_id": line}], "port": 80}
+    call = BoardToolCalled(RUN, "s1", "c1", "finish", json.dumps({"done": "x", "metadata": metadata}))
+    kept = json.loads(secrecy.redact_event(call).body)
+    mark = PRIVATE_SKILL_MARK
+    assert kept["metadata"] == {"stage": mark, mark: [mark, {"thread_id": mark}], "port": 80}
+    again = FinishInput.model_validate(kept)
+    final = FinalReported(RUN, "x", (), (), (), metadata=metadata)
+    assert secrecy.redact_event(final).metadata == kept["metadata"] == again.metadata
 
 
 def test_what_was_told_before_stays_private_when_other_skills_are_attached_now() -> None:

@@ -9,7 +9,7 @@ from click.testing import CliRunner, Result
 from bot.cli import CliError, _operator, main
 from forge.store.board import Item
 from ledger.events.board import BoardHalted, Column, HaltLifted, StopLifted, StopOrdered
-from ledger.events.conversation import CommandGiven, CommandRefused
+from ledger.events.conversation import CommandGiven, CommandRefused, HandedOver
 from ledger.events.run import RunQueued
 from ledger.ids import BoardId
 from ledger.log import event_store
@@ -66,6 +66,24 @@ def test_a_run_a_card_a_column_and_a_board_are_stopped_and_go_on(cardinal: Cardi
     assert {event.place for event in cardinal.events(CommandGiven)} == {"cli"}
     status = typed(cardinal, "command", name, "status").stdout.splitlines()
     assert [line[:2] for line in status[1:3]] == ["- ", "- "]  # one that has lines keeps them
+
+
+def test_what_is_completed_from_a_shell_is_handed_over_with_its_metadata(cardinal: Cardinal) -> None:
+    item = cardinal.new("Design")
+    cardinal.catch_up()
+    card = cardinal.card(item)
+    name = f"{card.repository}#{card.number}"
+    wrong = typed(cardinal, "complete", name, "Port 80.", "--metadata", "port")
+    assert (wrong.exit_code, "write NAME=VALUE" in wrong.stderr) == (2, True), wrong.output
+    large = typed(cardinal, "complete", name, "--metadata", f"a={'x' * 9_000}")
+    assert (large.exit_code, "leave out what nobody needs" in large.stderr) == (2, True), large.output
+    done = typed(cardinal, "complete", name, "Port", "80.", "--metadata", "port=80", "--metadata", "os=linux")
+    assert done.exit_code == 0, done.output
+    (handed_over,) = cardinal.events(HandedOver)
+    assert (handed_over.by, handed_over.text) == ("the operator", "Port 80.")
+    assert handed_over.metadata == {"port": 80, "os": "linux"}
+    cardinal.catch_up()
+    assert cardinal.card(item).column == "Done"
 
 
 def test_a_command_about_a_run_reaches_no_later_one(cardinal: Cardinal, item: Item) -> None:

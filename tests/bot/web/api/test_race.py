@@ -3,7 +3,8 @@
 from concurrent.futures import ThreadPoolExecutor
 
 from ledger.events.job import JobRequested
-from tests.bot.web.api.program import Program, path_of
+from ledger.events.run import RunClaimed
+from tests.bot.web.api.program import Program, lying, path_of
 from tests.bot.web.api.test_create_job import WISH
 from tests.bot.web.pages.forms import at_work, commands
 from tests.bot.web.pages.world import Pages
@@ -26,3 +27,13 @@ def test_threads_that_race_with_one_key_act_once(pages: Pages) -> None:
     assert len({it["seq"] for it in receipts}) == len(commands(pages)) == 1
     assert [it["again"] for it in receipts].count(False) <= 1
     assert {it.result().status_code for it in (*jobs, *paused)} <= {200, 503}
+
+
+def test_of_workers_that_race_for_a_card_one_gets_it(pages: Pages) -> None:
+    path = path_of(pages, lying(pages))
+    workers = [Program(pages, login) for login in ("alice", "bob")]
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        claims = [pool.submit(workers[it % 2].send, "POST", f"{path}/claim", {}) for it in range(2 * AT_ONCE)]
+    statuses = [it.result().status_code for it in claims]
+    assert (statuses.count(200), set(statuses) <= {200, 409, 503}) == (1, True)
+    assert len(pages.cardinal.events(RunClaimed)) == 1
