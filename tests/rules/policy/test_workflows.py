@@ -1,5 +1,8 @@
 """Workflows of a policy: stages and routes under a name, used by columns, labels and cards."""
 
+import re
+from pathlib import Path
+
 import pytest
 
 from rules.card.workflow_choice import ChosenWorkflow, apply_workflow, choose_workflow, describe_workflow
@@ -8,6 +11,7 @@ from rules.policy.column import ColumnPolicy
 from rules.policy.model import Policy, parse
 from rules.policy.stages import MoveTo
 
+PAGE = Path(__file__).parents[3] / "docs/instructions.md"
 TEXT = """\
 version: 1
 board:
@@ -26,6 +30,13 @@ board:
     Plain: {archetype: execution, on_success: {move: Done}, on_failure: {move: Triage}}
     Done: {archetype: terminal}
 """
+
+
+def test_the_example_of_the_page_is_a_policy() -> None:
+    section = PAGE.read_text(encoding="utf-8").partition("### Workflows")[2]
+    (example,) = re.findall(r"```yaml\n(.*?)```", section.partition("### ")[0], re.DOTALL)
+    writing = parse(example, home="acme/board").board.columns["Writing"]
+    assert (writing.stages[0].persona, writing.on_failure) == ("docs-writer", MoveTo(move="Triage"))
 
 
 def problem(old: str, new: str) -> str:
