@@ -135,3 +135,16 @@ def test_a_chosen_workflow_brings_its_stages_and_the_routes_that_it_has() -> Non
 def test_why_a_run_has_its_workflow_is_said(rule: str, value: str, said: str) -> None:
     assert describe_workflow("other", rule, value) == said
     assert describe_workflow("", "", "") == ""
+
+
+def test_a_specialist_plays_the_stages_of_the_workflow_that_was_chosen() -> None:
+    text = TEXT.replace(
+        "  workflow_labels", "  specialists: {prober: {agent: codex, persona: tester}}\n  workflow_labels"
+    )
+    text = text.replace("Plain: {archetype: execution,", 'Plain: {archetype: execution, agents: ["@prober"],')
+    board = parse(text, home="acme/board").board
+    alone = board.columns["Plain"].played_by("@prober", board.specialists)
+    assert [stage.persona for stage in alone.stages] == ["tester"]
+    docs = apply_workflow(board, board.columns["Plain"], ChosenWorkflow("docs-flow", "command", "bob"))
+    played = docs.played_by("@prober", board.specialists)
+    assert (played.agent, [stage.persona for stage in played.stages]) == ("codex", ["docs-writer", "tester"])
