@@ -34,7 +34,7 @@ def why(policy: Policy, snapshot: Snapshot, *, quotes: bool = True) -> str:
     return plain(_of_rest(policy, snapshot), 400)
 
 
-def explain(policy: Policy, snapshot: Snapshot, *, quotes: bool = True) -> str:
+def explain_with_workflow(policy: Policy, snapshot: Snapshot, *, quotes: bool = True) -> str:
     """Return the reason, and which workflow the newest run has."""
     run, reason = snapshot.run, why(policy, snapshot, quotes=quotes)
     flow = describe_workflow(run.workflow, run.workflow_rule, run.workflow_value) if run else ""
@@ -46,7 +46,7 @@ def card_status(policy: Policy, snapshot: Snapshot) -> str:
     where = code(snapshot.column) if snapshot.column else "no column"
     state = state_word(snapshot.state)
     lines = [f"- **{state}** in {where}" if state else f"- rests in {where}"]
-    lines.append(f"- {sentence(explain(policy, snapshot))}")
+    lines.append(f"- {sentence(explain_with_workflow(policy, snapshot))}")
     if snapshot.run:
         run = snapshot.run
         ending = f"ended: {run.ending}" if run.ending else run.state.replace("_", " ")

@@ -318,7 +318,7 @@ def _add_layers(
 
 def _add_stages(services: Services, spec: RunSpec, column: ColumnPolicy, home: str) -> RunSpec:
     """Return the specification with its column's stages, each of which begins in a session of its own."""
-    places = personas.places(services, spec.repository, spec.base, home)
+    places = personas.list_places(services, spec.repository, spec.base, home)
     stages = run_stages.stages_of(places, column, spec.tools)
     return replace(spec, stages=stages, session_id="") if stages else spec
 

@@ -59,7 +59,8 @@ class Config:
         description="The folder with the scripted agent's scenarios; by default `scenarios` in the home."
     )
     skills: Path | None = Field(
-        None, description="The folder with the operator's private skills, read when a run starts."
+        None,
+        description="The folder with the operator's private skills and personas, read when a run starts.",
     )
     redis_url: str | None = Field(
         None, repr=False, description="The Redis to use; by default Cardinal starts its own."

@@ -130,7 +130,7 @@ def derive(policy: Policy, snapshot: Snapshot) -> DerivedState | None:
     return _add_failure(snapshot, archetype, derived) if derived else None
 
 
-def describe_failure(run: RunRow) -> str:
+def describe_failed_run(run: RunRow) -> str:
     """Return why a run did not come to its end, for people."""
     reason = plain(run.detail or run.reason or "it stopped", 160)
     return f"{run.run_id} {'was lost' if run.ending is Ending.LOST else 'failed'}: {reason}"
@@ -142,7 +142,7 @@ def _add_failure(snapshot: Snapshot, archetype: Archetype, derived: DerivedState
     failed = run is not None and run.ending in (Ending.FAILED, Ending.LOST)
     if run is None or not failed or archetype.STARTS_RUNS or not snapshot.own_move:
         return derived
-    because = f"{describe_failure(run)} (in {plain(run.column, 60)}); {derived.because}"
+    because = f"{describe_failed_run(run)} (in {plain(run.column, 60)}); {derived.because}"
     return replace(derived, because=because, reason=derived.reason or Reason.RUN_FAILED)
 
 

@@ -8,7 +8,7 @@ from rules.card.state import (
     DerivedState,
     derive_state,
     describe_closed,
-    describe_failure,
+    describe_failed_run,
     drag_on,
     feedback_waits,
 )
@@ -64,7 +64,7 @@ def derive(policy: Policy, snapshot: Snapshot) -> DerivedState:
         return DerivedState(
             CardState.BLOCKED, f"{run.run_id} was cancelled{who}: /cardinal retry starts another"
         )
-    return DerivedState(CardState.FAILED, describe_failure(run))
+    return DerivedState(CardState.FAILED, describe_failed_run(run))
 
 
 def _of_success(policy: Policy, snapshot: Snapshot, run: str, mode: str = FIX) -> DerivedState:

@@ -4,7 +4,7 @@ from datetime import datetime
 
 from ledger.events.conversation import CommandGiven
 from rules.chatops.replies import say
-from rules.explain import explain
+from rules.explain import explain_with_workflow
 from rules.intents.outbound import Decision
 from rules.policy.model import Policy
 from rules.policy.roles import Role
@@ -19,4 +19,4 @@ IS_SAFE = True
 
 def handle(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime) -> Decision:
     """Post the reason."""
-    return say(snapshot, given, sentence(explain(policy, snapshot)))
+    return say(snapshot, given, sentence(explain_with_workflow(policy, snapshot)))

@@ -172,8 +172,8 @@ class ColumnPolicy(PolicyModel):
     on_success: Route = setting(None, "What to do once a run has succeeded: `stay`, or {move: <column>}.")
     on_failure: Route = setting(
         None,
-        "What to do once a run has failed and neither `retry` nor a repair follows: `stay`, or {move: "
-        "<column>}.",
+        "What to do once a run has failed, no `retry` follows, and the cause is the card's own: `stay`, or "
+        "{move: <column>}.",
     )
     on_changes_requested: Route = setting(
         None,

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from typing import Annotated, Literal, get_args
+from typing import Annotated, Literal, Protocol, get_args
 
 from pydantic import AfterValidator, BeforeValidator, Field, field_validator
 
@@ -167,9 +167,24 @@ class Workflow(PolicyModel):
     on_changes_requested: Route = setting(None, "As in a column, whose own applies by default.")
 
 
-def find_routes(rules: PolicyModel) -> dict[str, MoveTo | None]:
+class Routed(Protocol):
+    """What says where cards go: a column, or a workflow."""
+
+    @property
+    def on_success(self) -> MoveTo | None: ...
+    @property
+    def on_failure(self) -> MoveTo | None: ...
+    @property
+    def on_changes_requested(self) -> MoveTo | None: ...
+    @property
+    def model_fields_set(self) -> set[str]: ...
+
+
+def find_routes(rules: Routed) -> dict[str, MoveTo | None]:
     """Return the routes that a column or workflow gives; None for `stay`."""
-    return {name: getattr(rules, name) for name in OUTCOMES if name in rules.model_fields_set}
+    moves = (rules.on_success, rules.on_failure, rules.on_changes_requested)
+    given = zip(OUTCOMES, moves, strict=True)  # in the order of Outcome
+    return {name: move for name, move in given if name in rules.model_fields_set}
 
 
 def strictest(*wanted: Permission | None) -> Permission:

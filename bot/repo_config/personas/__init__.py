@@ -31,7 +31,7 @@ def read_built_in(name: str) -> str:
     return resources.files(__name__).joinpath(f"{name}{_SUFFIX}").read_text(encoding="utf-8")
 
 
-def places(services: Services, repository: str, commit: str, home: str) -> Iterator[Shelf]:
+def list_places(services: Services, repository: str, commit: str, home: str) -> Iterator[Shelf]:
     """Yield where a card's personas are looked for, in order: its repository at `commit`, the default branch
     of the board's home, the operator's folders, those that are built in.
 

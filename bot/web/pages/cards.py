@@ -41,7 +41,7 @@ from ledger.views.budgets import BudgetRow
 from ledger.views.hand_overs import HandOverRow
 from rules.card.preferences import choose_priority, describe_next_run
 from rules.chatops.offers import CommandOffer, Urgency
-from rules.explain import explain
+from rules.explain import explain_with_workflow
 from rules.policy.model import Policy
 from rules.snapshot import Snapshot, is_outside
 from rules.text import brief, plain, sentence, state_word, usd
@@ -114,7 +114,7 @@ def _read_card(site: Site, card: CardRow, zoom: Zoom, *, quotes: bool) -> CardCo
             total_usd=spend.of_card(db, card.card_id).usd,
             snapshot=snapshot,
             policy=policy,
-            because=explain(policy, snapshot, quotes=quotes) if snapshot else "",
+            because=explain_with_workflow(policy, snapshot, quotes=quotes) if snapshot else "",
             left=_describe_leave(db, card) if card.archived else "",
             blockers=links.of_card(db, card.card_id),
             parts=links.parts_of(db, card.repository, card.number, links.MAX_PARTS),

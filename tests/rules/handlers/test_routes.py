@@ -11,6 +11,7 @@ from ledger.events.pull import ReviewSubmitted
 from ledger.events.run import RunEnded
 from ledger.rows.runs import RunRow
 from ledger.states import CardState, Ending, Reason
+from rules.card.column_actions import consequence
 from rules.intents.internal import ChangeCardState, QueueRun
 from rules.intents.outbound import MoveCard
 from rules.policy.model import Policy, parse
@@ -174,3 +175,14 @@ def test_changes_asked_for_during_the_run_go_before_success() -> None:
     assert moves(seen, end(Ending.SUCCEEDED)) == [("Rework", "changes:r1", "In Progress")]
     served = card(run=row, pull=pull(), verdict="changes_requested", served=True)
     assert moves(served, end(Ending.SUCCEEDED)) == []
+
+
+def test_the_sentence_under_a_column_says_where_its_cards_go() -> None:
+    said = {name: consequence(column) for name, column in POLICY.board.columns.items()}
+    ways = "Then: success → Review, failure → Triage, changes requested → In Progress."
+    assert said["In Progress"].endswith(f"no network. {ways}")
+    assert (said["Strict"], said["Triage"]) == ("People review here.", "Ideas wait here. Nothing runs.")
+    reviewed = "Review: {archetype: review, on_changes_requested: {move: Rework}}"
+    text = TEXT.replace("Review: {archetype: review}", reviewed)
+    review_column = parse(text, home="acme/board").board.columns["Review"]
+    assert consequence(review_column) == "People review here. Then: changes requested → Rework."

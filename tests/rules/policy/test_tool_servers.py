@@ -83,10 +83,7 @@ def test_a_name_that_is_no_tool_is_an_error_as_far_as_the_file_says(
 
 def test_the_examples_of_the_page_are_policies() -> None:
     section = PAGE.read_text(encoding="utf-8").partition("## Tool servers")[2]
-    lent, chosen, secret = re.findall(r"```yaml\n(.*?)```", section, re.DOTALL)
+    lent, secret = re.findall(r"```yaml\n(.*?)```", section, re.DOTALL)
     servers = parse_repository(lent).mcp
     assert [servers[name].repository for name in servers] == ["read", "none"]
     assert parse_repository(secret).mcp["tickets"].secrets == ("TICKETS_KEY",)
-    column = parse(chosen, home="acme/board").column("In Progress")
-    assert column is not None
-    assert (column.tools.mcp, column.stages[1].tools.mcp) == (("docs", "schema__describe_table"), ())

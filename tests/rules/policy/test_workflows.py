@@ -1,5 +1,8 @@
 """Workflows of a policy: stages and routes under a name, used by columns, labels and cards."""
 
+import re
+from pathlib import Path
+
 import pytest
 
 from rules.card.workflow_choice import ChosenWorkflow, apply_workflow, choose_workflow, describe_workflow
@@ -8,6 +11,7 @@ from rules.policy.column import ColumnPolicy
 from rules.policy.model import Policy, parse
 from rules.policy.stages import MoveTo
 
+PAGE = Path(__file__).parents[3] / "docs/instructions.md"
 TEXT = """\
 version: 1
 board:
@@ -26,6 +30,13 @@ board:
     Plain: {archetype: execution, on_success: {move: Done}, on_failure: {move: Triage}}
     Done: {archetype: terminal}
 """
+
+
+def test_the_example_of_the_page_is_a_policy() -> None:
+    section = PAGE.read_text(encoding="utf-8").partition("### Workflows")[2]
+    (example,) = re.findall(r"```yaml\n(.*?)```", section.partition("### ")[0], re.DOTALL)
+    writing = parse(example, home="acme/board").board.columns["Writing"]
+    assert (writing.stages[0].persona, writing.on_failure) == ("docs-writer", MoveTo(move="Triage"))
 
 
 def problem(old: str, new: str) -> str:
@@ -132,3 +143,16 @@ def test_a_chosen_workflow_brings_its_stages_and_the_routes_that_it_has() -> Non
 def test_why_a_run_has_its_workflow_is_said(rule: str, value: str, said: str) -> None:
     assert describe_workflow("other", rule, value) == said
     assert describe_workflow("", "", "") == ""
+
+
+def test_a_specialist_plays_the_stages_of_the_workflow_that_was_chosen() -> None:
+    text = TEXT.replace(
+        "  workflow_labels", "  specialists: {prober: {agent: codex, persona: tester}}\n  workflow_labels"
+    )
+    text = text.replace("Plain: {archetype: execution,", 'Plain: {archetype: execution, agents: ["@prober"],')
+    board = parse(text, home="acme/board").board
+    alone = board.columns["Plain"].played_by("@prober", board.specialists)
+    assert [stage.persona for stage in alone.stages] == ["tester"]
+    docs = apply_workflow(board, board.columns["Plain"], ChosenWorkflow("docs-flow", "command", "bob"))
+    played = docs.played_by("@prober", board.specialists)
+    assert (played.agent, [stage.persona for stage in played.stages]) == ("codex", ["docs-writer", "tester"])

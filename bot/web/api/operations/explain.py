@@ -12,7 +12,7 @@ from bot.web.api.operation import ApiModel, ApiRequest
 from ledger.log import event_store
 from ledger.rows.cards import CardRow
 from ledger.states import CardState
-from rules.explain import explain
+from rules.explain import explain_with_workflow
 from runner.text.untrusted import without_invisible as clean
 
 PATH = "/jobs/{owner}/{repository}/{number}/explanation"
@@ -41,5 +41,5 @@ def explain_card(call: ApiRequest, card: CardRow) -> Explanation:
         snapshot = snapshots.of_card(db, card.card_id)
         policy = policies.in_force(db, card.board_id)
         place = snapshots.with_place(db, snapshot) if snapshot else None
-        because = explain(policy, place) if place else card.because
+        because = explain_with_workflow(policy, place) if place else card.because
     return Explanation(state=card.state, why=clean(because))

@@ -12,6 +12,7 @@ from ledger.events.run import Progressed, RunStopAsked, ThreadAnswered
 from ledger.log import event_store
 from ledger.views import threads
 from tests.bot.flows.cardinal import Cardinal
+from tests.bot.flows.settings import with_column
 
 FILES = {"new.txt": b"one\ntwo\nthree\n"}
 MERGE = r"/pulls/\d+/merge$"
@@ -45,6 +46,19 @@ def test_delivered_work_is_a_pull_request_that_left_draft_and_waits_for_a_review
     assert (pull.draft, pull.issue.state) == (False, "open")
     assert cardinal.card(item).state == "in_review"
     assert f"#{pull.issue.number}" in cardinal.face(item)["PR"]
+    cardinal.assert_nothing_is_stuck()
+
+
+@pytest.mark.after(scene=delivered)
+def test_a_review_that_asks_for_changes_sends_the_card_where_the_policy_says_and_a_revision_starts(
+    cardinal: Cardinal,
+) -> None:
+    item = cardinal.newest
+    cardinal.set_policy(with_column(on_changes_requested="{move: In Progress}"))
+    cardinal.catch_up()
+    review(cardinal, cardinal.pull_of(item), "REQUEST_CHANGES", "Name it")
+    cardinal.catch_up()
+    assert (cardinal.column(item), cardinal.run_of(item).kind) == ("In Progress", "revision")
     cardinal.assert_nothing_is_stuck()
 
 

@@ -148,7 +148,7 @@ def test_a_persona_loosens_nothing(cardinal: Cardinal) -> None:
     text = with_column(stages=OWN, tools="{edit: deny, run: ask}")
     column = parse(text, home="acme/board").column("In Progress")
     assert column is not None
-    _, verify = stages_of(personas.places(cardinal.services, "acme/shop", "main", ""), column, tools)
+    _, verify = stages_of(personas.list_places(cardinal.services, "acme/shop", "main", ""), column, tools)
     assert (verify.tools.edit, verify.tools.run, verify.tools.ask) == ("deny", "ask", ("git push:*",))
     assert (verify.tools.network, verify.tools.hosts) == ("list", ("a.org",))
     assert verify.tools.mcp == ("docs__find",)
@@ -181,7 +181,7 @@ def test_a_persona_is_the_repositorys_then_the_homes_then_the_operators_then_bui
             for name, then in zip(wanted, after, strict=True)
         )
         column = parse(with_column(stages=f"[{stages}]"), home="acme/board").board.columns["In Progress"]
-        places = personas.places(services, "acme/shop", "main", "acme/board")
+        places = personas.list_places(services, "acme/shop", "main", "acme/board")
         return [(stage.source, stage.private) for stage in stages_of(places, column, ToolSpec())]
 
     assert sources(*names) == [

@@ -13,6 +13,7 @@ from ledger.events.board import CardMoved, StopOrdered, WorkStalled
 from ledger.events.budget import BudgetRaised
 from ledger.events.instruction import SkillsPinned
 from ledger.events.job import JobMade
+from ledger.events.run import RunQueued
 from ledger.log import event_store
 from ledger.queue import hosts
 from rules.policy.column import ColumnPolicy
@@ -134,9 +135,12 @@ def test_the_answer_names_the_labels_of_its_column_that_no_host_at_work_has(page
     assert len(warnings("In Progress")) == 1
 
 
+FLOWS = "  workflows: {docs: {stages: [{name: write, persona: docs-writer}]}}\n"
+
+
 def test_a_job_that_its_account_may_not_make_is_not_made(pages: Pages) -> None:
     capped = POLICY.replace("runs: 4,", "runs: 4, minutes_per_run: 120,")
-    pages.cardinal.set_policy(f"{capped}  commands: {{skills: admin}}\n")
+    pages.cardinal.set_policy(f"{capped}{FLOWS}  commands: {{skills: admin, workflow: admin}}\n")
     pages.cardinal.catch_up()
     for login, more, status in (
         ("mallory", {}, 403),
@@ -148,6 +152,8 @@ def test_a_job_that_its_account_may_not_make_is_not_made(pages: Pages) -> None:
         ("bob", {"skills": ["tidy"]}, 403),
         ("bob", {"board": "acme/9"}, 404),
         ("bob", {"budget": 2.5}, 403),
+        ("bob", {"workflow": "docs"}, 403),
+        ("alice", {"workflow": "dosc"}, 422),
         ("alice", {"budget": 1001}, 422),
         ("alice", {"budget": -1}, 422),
         ("bob", {"minutes": 20}, 403),
@@ -176,10 +182,16 @@ def test_who_may_move_cards_makes_none_in_a_repository_that_they_may_not_read(pa
     assert (refused.status_code, "may not read acme/shop" in refused.text) == (403, True)
 
 
-def test_a_job_s_first_run_gets_the_budget_that_its_account_may_give(pages: Pages) -> None:
+def test_a_job_s_runs_have_its_workflow_and_the_first_the_budget_that_its_account_may_give(
+    pages: Pages,
+) -> None:
     alice, cardinal = Program(pages, "alice"), pages.cardinal
-    alice.send("POST", "/jobs", {**WISH, "column": "In Progress", "budget": 2.5})
+    cardinal.set_policy(f"{POLICY}{FLOWS}")
     cardinal.catch_up()
+    alice.send("POST", "/jobs", {**WISH, "column": "In Progress", "budget": 2.5, "workflow": "docs"})
+    cardinal.catch_up()
+    (queued,) = cardinal.events(RunQueued)
+    assert (queued.workflow, queued.workflow_rule, queued.workflow_value) == ("docs", "command", "alice")
     (raised,) = cardinal.events(BudgetRaised)
     assert (raised.usd, raised.by) == (2.5, "alice")
     (made,) = cardinal.events(JobMade)
