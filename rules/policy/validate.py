@@ -255,8 +255,8 @@ def _label_problems(board: BoardRules, step: dict[str, Any], written: Written, w
     choosing = {*board.repositories.labels, *board.modes.labels, *board.labels}
     for index, label in enumerate(labels if isinstance(labels, list) else ()):
         if str(label).casefold() in {name.casefold() for name in choosing}:
-            why = "chooses for a card what a model's answer must not choose: remove it"
-            yield locate(written, (*where, index), f"{code(str(label))} {why}")
+            why = "chooses a card's repository or mode, or its limits, which a model's answer must not do"
+            yield locate(written, (*where, index), f"{code(str(label))} {why}: remove it")
 
 
 def _specialist_problems(

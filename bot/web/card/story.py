@@ -24,7 +24,7 @@ MAX_PAYLOAD = 2000
 MAX_LINES = 200
 MAX_STEPS, MAX_STEP, STEP_BYTES = 50, 200, 130  # lines of a fold, characters of each, and the HTML around it
 LINE_BYTES = 200  # the HTML around a line's text
-MAX_BYTES = 48_000  # of the lines: a page stays under 100 kB
+MAX_BYTES = 34_000  # of the lines: a page stays under 100 kB
 
 
 class LineView(NamedTuple):

@@ -13,6 +13,7 @@ from markupsafe import Markup
 from sqlalchemy import Connection
 
 from bot.state import policies
+from bot.state.card_filters import MAX_CHARS
 from bot.web.acting import offered
 from bot.web.site import following, holds, parameters, specialists
 from bot.web.site.filters import FilterForm, filter_form
@@ -246,7 +247,7 @@ def _workers(db: Connection, board: VisibleBoard, now: datetime) -> list[WorkerV
             if run.claimed_at is not None
         ]
         recent = [(run.run_id, _card_words(run), state_word(run.ending or "")) for run in it.recent]
-        way = f"{board.path}?{urlencode({'agent': it.name})}"
+        way = f"{board.path}?{urlencode({'agent': it.name})}" if len(it.name) <= MAX_CHARS else board.path
         views.append(WorkerView(plain(it.name), way, " · ".join(load) or "idle", at_work, recent))
     return views
 

@@ -100,6 +100,12 @@ def test_only_who_may_give_dollars_may_give_limits() -> None:
         assert isinstance(leave, Permitted) is permitted
 
 
+def test_no_answer_of_a_model_may_set_a_label_that_gives_limits() -> None:
+    column = "Idea: {archetype: inbox, on_entry: [{action: ai_task, prompt: x, labels: [Big]}]}"
+    with pytest.raises(PolicyError, match=r"`Big` chooses a card's .* a model's answer must not do"):
+        parse(f"version: 1\nboard:\n  labels: {{{BIG}}}\n  columns: {{{column}}}\n", home="acme/board")
+
+
 def _limits(policy: Policy, *, own_agent: bool = True, **known: Any) -> tuple[Any, ...]:
     column: ColumnPolicy = policy.board.columns["Work"]
     rules = apply_limits(policy, column, card("Work", **known), own_agent=own_agent)

@@ -4,7 +4,7 @@ import secrets
 from collections.abc import Mapping
 from datetime import datetime
 from http import HTTPStatus
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 from sqlalchemy import Connection
@@ -80,7 +80,9 @@ class JobWish(ApiModel):
     model: str = Field("", max_length=100, description="The agent's model, where `agents` has it with one")
     minutes: int = Field(0, ge=0, le=MAX_MINUTES, description="Minutes of work for a run; 0: the column's")
     turns: int = Field(0, ge=0, le=MAX_TURNS, description="Turns of a run; 0: the column's")
-    priority: Priority | None = Field(None, description="Its priority; by default that of its labels")
+    priority: Literal["", "urgent", "high", "normal", "low"] = Field(
+        "", description="Its priority; empty for that of its labels"
+    )
 
 
 Input, Output = JobWish, JobRequest
@@ -143,7 +145,7 @@ def _request(
         agent=given.agent,
         minutes=given.minutes,
         turns=given.turns,
-        priority=given.priority,
+        priority=Priority(given.priority) if given.priority else None,
     )
     labels, card_id = tuple(given.labels), CardId(board.board_id)
     card = CreateJob(

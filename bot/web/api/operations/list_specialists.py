@@ -72,9 +72,9 @@ def run(call: ApiRequest, given: BoardName) -> SpecialistList:
 
 def _load(it: AgentLoad) -> SpecialistLoad:
     return SpecialistLoad(
-        name=clean(it.name),
-        agent=clean(it.agent),
-        model=clean(it.model),
+        name=clean(it.name)[:MAX_WORDS],
+        agent=clean(it.agent)[:MAX_WORDS],
+        model=clean(it.model)[:MAX_WORDS],
         working=len(it.at_work),
         waiting=it.waiting,
         queued=it.queued,
