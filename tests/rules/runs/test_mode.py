@@ -1,5 +1,6 @@
 """Which mode a run is in: a command before a label, a label before the column, a repeat as before."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -299,6 +300,8 @@ def test_a_review_of_an_older_pull_request_starts_no_revision_without_the_reposi
     asked = card(pull=pull(), verdict="changes_requested", run=ended(Ending.FAILED, mode="scratch"))
     queued = only(start(SCRATCH, asked, by="alice", now=NOW).intents, QueueRun)
     assert (queued.mode, queued.kind) == ("scratch", "retry")
+    done = replace(asked, run=ended(mode="scratch"))
+    assert "QueueRun" not in kinds(start(SCRATCH, done, by="alice", now=NOW).intents)
 
 
 def test_a_run_without_the_repository_leaves_an_older_pull_request_as_it_is() -> None:
