@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from bot.bootstrap import open_services
+from bot.bootstrap import Services, open_services
 from bot.cli import CliError, _home
 from bot.cli._show import answer_rows, clean, json_option, show
 from bot.reactor import reactor
@@ -17,6 +17,7 @@ from bot.web.api.operation import check_fields
 from bot.web.api.operations import list_workspaces
 from ledger.log import event_store
 from ledger.queries import workspaces
+from ledger.views import workspaces as of_place
 from rules.commands import clean as cleaning
 
 MAX_AT_ONCE = list_workspaces.MAX_LISTED
@@ -74,29 +75,42 @@ def _clean(
 ) -> None:
     """Remove those that may be removed, or only name them; print what becomes of each."""
     stays = {it.workspace.place: cleaning.obstacle((it.workspace,), discards=discard) for it in listed}
-    goes = [it for it in listed if not stays[it.workspace.place]]
-    did = "is removed" if yes else "would be removed"
-    if yes and goes:
+    said = {place: because or "would be removed" for place, because in stays.items()}
+    gone = set[str]()
+    if yes and not all(stays.values()):
         with open_services(os.environ, Path.cwd()) as services:
-            with event_store.writing(services.engine) as db:
-                for it in goes:
-                    asked = cleaning.make_requests((it.workspace,), record.OPERATOR, discards=discard)
-                    reactor.append_and_react(db, *asked, now=services.now())
+            _ask(services, [it for it in listed if not stays[it.workspace.place]], discard)
             cleanup.clean_up(services)
+            with event_store.reading(services.engine) as db:
+                rows = {place: of_place.get(db, place) for place, because in stays.items() if not because}
+        gone = {place for place, row in rows.items() if row is not None and row.gone}
+        said |= dict.fromkeys(rows, "stays: its card says why") | dict.fromkeys(gone, "removed")
+        asked = (place for place, row in rows.items() if row is not None and row.clean_by)
+        said |= dict.fromkeys(asked, "its host removes it within a minute or two")
     document: list[dict[str, Any]] = [
         {
             **list_workspaces.as_row(it).model_dump(mode="json"),
-            "removed": yes and not stays[it.workspace.place],
+            "removed": it.workspace.place in gone,
             "why_not": stays[it.workspace.place],
         }
         for it in listed
     ]
     lines = [
-        f"{clean(_home.name_of(it.card))} on {clean(it.workspace.host)}:"
-        f" {clean(stays[it.workspace.place]) or did}"
+        f"{clean(_home.name_of(it.card))} on {clean(it.workspace.host)}: {clean(said[it.workspace.place])}"
         for it in listed
     ]
-    if goes and not yes:
+    if not (yes or all(stays.values())):
         lines.append("Nothing was removed yet: repeat this with --yes.")
     report = {"dry_run": not yes, "workspaces": document}
     show(report, as_json=as_json, text=lambda: lines or ["no workspaces"])
+
+
+def _ask(services: Services, listed: list[workspaces.ListedWorkspace], discard: bool) -> None:
+    """Ask the hosts to remove them, unless that would lose something by now."""
+    with event_store.writing(services.engine) as db:
+        for it in listed:
+            now = (row for row in workspaces.of_card(db, it.card.card_id) if row.place == it.workspace.place)
+            for row in now:
+                if not cleaning.obstacle((row,), discards=discard):
+                    asked = cleaning.make_requests((row,), record.OPERATOR, discards=discard)
+                    reactor.append_and_react(db, *asked, now=services.now())

@@ -11,6 +11,7 @@ from bot.reactor import reactor
 from ledger.events.workspace import WorkspaceCleaned, WorkspaceKept
 from ledger.ids import CardId
 from ledger.log import event_store
+from ledger.queries import workspaces as queries
 from ledger.rows.runs import RunRow
 from ledger.states import RUN_HELD, Ending
 from ledger.views import checkpoints, runs, workspaces
@@ -50,11 +51,12 @@ def _clean(services: Services, paths: HostPaths, row: WorkspaceRow) -> bool:
     """
     store, now = open_store(paths.store, paths.artifacts), services.now()
     with event_store.reading(services.engine) as db:
-        missing = () if row.discards else _list_missing(db, store, row)
+        lost = () if row.discards else _list_lost(db, store, row)
     with ExitStack() as until_committed, event_store.writing(services.engine) as db:
         run = runs.get(db, row.run_id)
         if run is None or workspaces.get(db, row.place) != row or _is_at_work(db, run):
             return False
+        missing = () if row.discards else lost or _list_unsaved(db, run, row)
         if missing:
             kept = WorkspaceKept(run.card_id, row.place, row.host, row.clean_by, missing)
             reactor.append_and_react(db, kept, now=now)
@@ -69,13 +71,19 @@ def _is_at_work(db: Connection, run: RunRow) -> bool:
     return any(it.state in RUN_HELD for it in runs.of_card(db, CardId(run.card_id), limit=NEWEST))
 
 
-def _list_missing(db: Connection, store: BlobStore, row: WorkspaceRow) -> tuple[str, ...]:
+def _list_lost(db: Connection, store: BlobStore, row: WorkspaceRow) -> tuple[str, ...]:
     """Return the parts of the checkpoint that the store does not have. Raises StoreError."""
     run, kept = runs.get(db, row.run_id), checkpoints.of_place(db, row.place)
     if run is None or run.ending is Ending.SUCCEEDED or kept is None:
         return ()
     parts = {f"commits and files of {row.run_id}": kept.bundle, f"the session of {row.run_id}": kept.session}
     return tuple(what for what, digest in parts.items() if digest and store.age_s(digest) is None)
+
+
+def _list_unsaved(db: Connection, run: RunRow, row: WorkspaceRow) -> tuple[str, ...]:
+    """Return what is in no checkpoint: a run may have come and gone since somebody asked."""
+    of_card = queries.of_card(db, CardId(run.card_id))
+    return next((it.unsaved for it in of_card if it.place == row.place), ())
 
 
 def record_gone(services: Services, paths: HostPaths) -> None:

@@ -1,5 +1,6 @@
 """The commands that a page offers a person for a card or a board as it is."""
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import IntEnum
@@ -69,13 +70,18 @@ def others(
         return None
     made = {offer.command for offer in offered if not offer.of_board}
     choices = tuple(
-        (name, f"{command.USAGE.removeprefix('/cardinal ')}: {charter(command).replace('`', '')}")
+        (name, f"{command.USAGE.removeprefix('/cardinal ')}: {_first_clause(charter(command))}")
         for name, command in COMMANDS.all()
         if not (name in made and command.TAKES == "none")
         and isinstance(permit(policy, Parsed(name, ""), role=role, login=login), Permitted)
     )
     hint = "Text for the command, if it takes one"
     return CommandOffer("", "More commands", hint, Urgency.CARD, choices=choices) if choices else None
+
+
+def _first_clause(text: str) -> str:
+    """Return what a command does, without the details that its line in the help has: a page lists many."""
+    return re.split("[:;]", text.replace("`", ""))[0]
 
 
 def _may(policy: Policy, offer: CommandOffer, *, role: str, login: str) -> bool:

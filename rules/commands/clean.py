@@ -1,4 +1,4 @@
-"""Remove the card's workspace from its host; the next run makes it again from what is saved."""
+"""Remove the card's workspace; the next run makes it again."""
 
 from datetime import datetime
 

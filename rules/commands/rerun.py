@@ -1,4 +1,4 @@
-"""Do again what a run did, beside it: same briefing, policy and commit, with another agent if you like."""
+"""Do again what a run did, beside it: with its briefing, policy and commit, or another agent."""
 
 import re
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ from rules.runs.rerun import MAX_AT_ONCE
 from rules.snapshot import Snapshot
 from rules.text import alternatives, code
 
-USAGE = "/cardinal rerun [run] [--agent <agent>] [--model <model>] [--base as-then|now]"
+USAGE = "/cardinal rerun [run] [--agent A] [--model M] [--base now]"
 ROLE = Role.WRITE
 TAKES = "optional"
 ALSO = ("retry", "approve")  # it starts a run, and its plan waits for nobody

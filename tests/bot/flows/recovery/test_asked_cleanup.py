@@ -7,7 +7,7 @@ import pytest
 
 from bot.runspec import builder
 from bot.scheduler import cleanup
-from ledger.events.workspace import WorkspaceCleaned, WorkspaceKept
+from ledger.events.workspace import WorkspaceCleanAsked, WorkspaceCleaned, WorkspaceKept, WorkspaceTaken
 from ledger.log import event_store
 from ledger.states import Ending
 from ledger.views import checkpoints, workspaces
@@ -100,3 +100,18 @@ def test_a_workspace_that_is_gone_without_a_word_is_listed_no_more(fresh: Cardin
     with event_store.reading(fresh.services.engine) as db:
         assert workspaces.on_host(db, fresh.services.host) == ()
     assert [it.by for it in fresh.events(WorkspaceCleaned)] == [""]
+
+
+def test_what_is_in_no_checkpoint_by_then_stays_as_well(fresh: Cardinal) -> None:
+    fresh.scenario(work=[*commit("first"), ASK, FINISH])
+    item = fresh.new(column="In Progress")
+    fresh.catch_up(work=True)
+    run = fresh.run_of(item)
+    asked = WorkspaceCleanAsked(run.card_id, item.node_id, fresh.services.host, "alice")
+    taken = WorkspaceTaken(run.run_id, item.node_id, fresh.services.host, 2)
+    with event_store.writing(fresh.services.engine) as db:
+        event_store.append(db, taken, asked, at=fresh.services.now())
+    cleanup.clean_up(fresh.services)
+    assert folders(fresh) == [item.node_id]
+    (kept,) = fresh.events(WorkspaceKept)
+    assert kept.missing == ("the work of r1: it has no checkpoint",)
