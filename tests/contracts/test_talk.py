@@ -5,7 +5,7 @@ import pytest
 from ledger.events.run import RunSteered, RunStopAsked
 from ledger.states import Ending
 from runner.run.run_spec import ToolSpec
-from tests.contracts.stand import COMMIT, EDIT, FINISH, Stand, first_of_all
+from tests.contracts.stand import AGENTS, COMMIT, EDIT, FINISH, Stand, first_of_all
 from tests.runner.world import RUN
 
 pytestmark = pytest.mark.timeout(600)
@@ -39,7 +39,7 @@ def test_a_cancelled_run_stops_in_the_middle_of_a_tool_and_leaves_nothing(stand:
 
 
 ANSWERS = (("claude", "1"), ("codex", "2"), ("opencode", "no, not from here"))
-ALL_ANSWERS = [(agent, answer) for agent, _ in ANSWERS for _, answer in ANSWERS]
+ALL_ANSWERS = [(agent, answer) for agent in AGENTS for _, answer in ANSWERS]
 
 
 @pytest.mark.parametrize(

@@ -276,8 +276,9 @@ def test_answers_to_nothing_and_words_of_other_sessions_are_noise() -> None:
         assert isinstance(event, Noise)
     partner.open()
     assert partner.say(method="session/update", params=words("s2")) == []
-    partner.answer({"stopReason": "end_turn"})
+    assert partner.answer({"stopReason": "end_turn"}) == [TurnEnd("")]
     assert isinstance(partner.answer({"stopReason": "end_turn"})[0], Noise)
+    assert partner.update("tool_call", toolCallId="late", title="x") == []
     assert partner.ask(kind="execute", title="make") == []
     assert partner.sent[-1]["result"]["outcome"]["optionId"] == "r"
 
@@ -311,8 +312,9 @@ def test_a_flood_is_answered_in_bounded_memory() -> None:
         partner.dialogue.steer(str(number))
     partner.ask(0, kind="execute", title="again by the same id")
     assert partner.sent[-1]["error"]["code"] == -32602
+    partner.chunk("x" * 50_000)
     for _ in range(100):
-        partner.chunk("x" * 50_000)
+        assert partner.chunk("x" * 50_000) == [Text("x" * 50_000)]
     assert max(kept(partner.dialogue)) <= 1_000
     (noise,) = partner.say(id="x" * 500_000, method="fs/read_text_file", params={})
     assert isinstance(noise, Noise)
