@@ -117,7 +117,8 @@ def test_who_may_not_start_a_run_or_approve_its_plan_repeats_none() -> None:
 @pytest.mark.parametrize("option", ["--agent codex", "--model opus"])
 def test_who_may_choose_no_agent_repeats_a_run_as_it_was(option: str) -> None:
     by = parse(
-        "version: 1\nboard:\n  columns: {In Progress: {archetype: execution}}\n  commands: {agent: maintain}\n",
+        "version: 1\nboard:\n  columns: {In Progress: {archetype: execution}}\n"
+        "  commands: {agent: maintain}\n",
         home="acme/board",
     )
     said = asks(with_past(), given("rerun", option), by=by)

@@ -138,7 +138,7 @@ def test_a_worker_that_people_stop_is_told_at_its_next_word(pages: Pages, comman
     cardinal, bob = pages.cardinal, Program(pages, "bob")
     item = lying(pages)
     path = path_of(pages, item)
-    run = claimed(bob, path)
+    run = bob.send("POST", f"{path}/claim", {}, Idempotency_Key="k").get_json()
     cardinal.say(item, f"/cardinal {command}")
     cardinal.catch_up()
     told = bob.send("POST", f"/runs/{run['run']}/report", report(run))
@@ -154,6 +154,8 @@ def test_a_worker_that_people_stop_is_told_at_its_next_word(pages: Pages, comman
     cardinal.catch_up()
     again = claimed(bob, path)
     assert (again["run"], again["generation"]) == (run["run"], 2)
+    late = bob.send("POST", f"{path}/claim", {}, Idempotency_Key="k")
+    assert (late.status_code, late.get_json()["code"]) == (409, "stale"), late.text  # another process has it
     stale = bob.send("POST", f"/runs/{run['run']}/heartbeat", {"generation": 1})
     assert stale.get_json()["code"] == "stale"
 
@@ -189,6 +191,17 @@ def test_rights_limits_stops_and_dependencies_hold_for_a_claim_too(pages: Pages)
     claimed(bob, path)
     assert len(cardinal.events(RunQueued)) == before + 1
     assert [it.ending for it in cardinal.events(RunEnded) if it.ending == "lost"] == []
+
+
+def test_who_may_start_no_run_claims_only_one_that_waits_for_a_worker(pages: Pages) -> None:
+    cardinal, bob = pages.cardinal, Program(pages, "bob")
+    cardinal.set_policy(with_column(agent="own") + "  commands: {retry: admin}\n")
+    cardinal.catch_up()
+    idle, waiting = lying(pages), cardinal.new("Count me", column="In Progress")
+    cardinal.catch_up()
+    refused = bob.send("POST", f"{path_of(pages, idle)}/claim", {})
+    assert (refused.status_code, "/cardinal retry needs the role admin" in refused.text) == (403, True)
+    assert claimed(bob, path_of(pages, waiting))["attempt"] == 1
 
 
 def test_a_full_column_takes_no_claim_and_a_claim_fills_it_for_agents(pages: Pages) -> None:
