@@ -94,6 +94,7 @@ def claim_card(call: SiteRequest, card: CardRow, lease_s: int) -> tuple[Claim, s
     Raises ApiError, GithubError, ReusedKeyError.
     """
     services, card = _served(call, card)
+    _require_readable(call, card)
     text, clock = f"claim {card.card_id} {lease_s}", ledger_clock(services.engine, services.clock)
     role = roles.role_of_account(services.hub, card.repository or "", call.visit.login, call.visit.user_id)
     with event_store.writing(services.engine) as db:
@@ -179,6 +180,17 @@ def _served(call: SiteRequest, card: CardRow) -> tuple[Services, CardRow]:
     if about is None:
         raise not_found()
     return about
+
+
+def _require_readable(call: SiteRequest, card: CardRow) -> None:
+    """Raise ApiError where a run of the card would work in a repository that the account may not read: it
+    could not see the run then. That it may read the card's own, and those of its runs, is known.
+    """
+    with event_store.reading(call.site.engine) as db:
+        place = run_requests.find_repository(db, policies.in_force(db, card.board_id), card)
+    if place and not call.site.readers.may(call.visit, frozenset({place}), card.created_at):
+        because = "the card is worked on in a repository that the account may not read"
+        raise ApiError(HTTPStatus.FORBIDDEN, "refused", because, "ask an account that may")
 
 
 def _services(call: SiteRequest, run: RunRow) -> Services:
