@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from ledger.metadata import lines_of
 from rules.text import brief, plain, state_word, usd
 
 if TYPE_CHECKING:  # what draws is imported where something is drawn: git's hooks do not wait for it
@@ -20,6 +21,7 @@ if TYPE_CHECKING:  # what draws is imported where something is drawn: git's hook
 
 C = TypeVar("C", bound=Callable[..., Any])
 CELL = 500
+METADATA = "metadata"
 UNBOUND = 10_000  # columns where nobody looks at them: a line is never wrapped there
 PROSE = ("title", "why", "error")  # what is wrapped, in columns of this width at least
 PROSE_WIDTH = 24
@@ -156,6 +158,8 @@ def _fact_lines(
         case [dict(), *_] if not isinstance(columns, Mapping):
             yield from answer_rows(value, columns)
             return
+        case dict() if name == METADATA:  # its names are a program's, and no facts of ours
+            below = map(clean, lines_of(value))
         case dict() if name.endswith("_by"):
             for inner, facts in value.items():
                 yield from answer_lines({f"{name.removesuffix('_by')} by {inner}": facts})
@@ -187,9 +191,9 @@ def _fact(row: Mapping[str, Any], name: str) -> object:
             return f"{row['repository']}#{row['number']}" if row["number"] else row.get("card") or "draft"
         case _ if name in ("state", "status"):
             return state_word(str(value)) or value
-        case str() if TIME.fullmatch(value):
-            return datetime.fromisoformat(value.replace("Z", "+00:00"))
-        case bool() | str() | None:
+        case str():
+            return _time_of(value) or value
+        case bool() | None:
             return value
         case list():
             return ", ".join(_describe_part(it) if isinstance(it, dict) else str(_word(it)) for it in value)
@@ -203,6 +207,14 @@ def _fact(row: Mapping[str, Any], name: str) -> object:
         case _ if "usd" in name.split("_"):
             return usd(value)
     return f"{value:g}"
+
+
+def _time_of(text: str) -> datetime | None:
+    """Return the time that a text is; None for any other, also one of outside that only looks like a time."""
+    try:
+        return datetime.fromisoformat(text.replace("Z", "+00:00")) if TIME.fullmatch(text) else None
+    except ValueError:
+        return None
 
 
 def _describe_part(part: Mapping[str, Any]) -> str:

@@ -41,7 +41,7 @@ from ledger.rows.cards import CardRow
 from ledger.states import CardState, Reason
 from ledger.views import boards, cards, links, placements, questions, runs
 from rules.answers import rule_about
-from rules.card.preferences import reorder_run
+from rules.card.preferences import queue_priority, reorder_run
 from rules.card.state import derive_state
 from rules.decide import decide
 from rules.handlers import access, failed_run, issue_links, merge_queue
@@ -146,7 +146,7 @@ def _spread(db: Connection, policy: Policy, card: CardRow | None, event: Event, 
         _spread_access(db, event, now)
     if isinstance(event, PolicyLoaded | BoardSeen):
         _spread_columns(db, policy, event.board_id, now)
-        _reorder_runs(db, event.board_id, now)
+        _reorder_runs(db, policy, event.board_id, now)
     if card is not None and isinstance(event, PullChanged):
         _spread_merge(db, card, event, now)
     if card is not None and isinstance(event, QuestionAnswered) and event.code == Code.RETRY_PART:
@@ -229,12 +229,20 @@ def _spread_columns(db: Connection, policy: Policy, board_id: BoardId, now: date
     _apply_to(db, card_queries.out_of_place(db, board_id, legal, MAX_CARDS), rule, now)
 
 
-def _reorder_runs(db: Connection, board_id: BoardId, now: datetime) -> None:
+def _reorder_runs(db: Connection, policy: Policy, board_id: BoardId, now: datetime) -> None:
     """Give the live runs of the board their places by the priorities of the new policy."""
     queued = [row.card_id for row in runs.list_queued(db, board_id, limit=MAX_REORDERED)]
     parked = [run.card_id for run in runs.list_parked(db) if run.board_id == board_id]
     held = [run.card_id for run in runs.list_held(db, board_id)]
-    _apply_to(db, (*queued, *held, *parked), reorder_run, now)
+    live = dict.fromkeys((*queued, *held, *parked))
+    _apply_to(db, [card_id for card_id in live if _is_misplaced(db, policy, card_id)], reorder_run, now)
+
+
+def _is_misplaced(db: Connection, policy: Policy, card_id: CardId) -> bool:
+    """Tell whether the card's run was queued by another priority: most were not, and need no snapshot."""
+    card = cards.get(db, card_id)
+    run = runs.get(db, RunId(card.run_id)) if card is not None and card.run_id else None
+    return card is not None and run is not None and run.priority is not queue_priority(policy, card)
 
 
 def _frees(event: Event) -> bool:

@@ -57,7 +57,7 @@ def queue_run(db: Connection, policy: Policy, intent: QueueRun) -> tuple[Event, 
         return _rerun(db, policy, intent, card)
     newest = runs.get(db, RunId(card.run_id)) if card.run_id else None
     column = policy.column(card.column)
-    repository = _repository(db, policy, card)
+    repository = find_repository(db, policy, card)
     if column is None or not repository or (newest is not None and newest.state is not RunState.ENDED):
         return ()
     pinned, labels = instructions.find_pinned_agent(db, card.card_id), card.choosing_labels
@@ -199,7 +199,7 @@ def _elsewhere(card: CardRow, repository: str) -> str:
     return "" if home.casefold() == repository.casefold() else home
 
 
-def _repository(db: Connection, policy: Policy, card: CardRow) -> str:
+def find_repository(db: Connection, policy: Policy, card: CardRow) -> str:
     """Return the repository that the run works in; empty if unclear."""
     if card.pull_repository is not None and card.pull_state == "open":
         return card.pull_repository

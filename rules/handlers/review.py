@@ -30,6 +30,7 @@ from rules.intents.outbound import (
 from rules.policy.model import Policy
 from rules.runs.check_only import check_push
 from rules.runs.gate import leaves_draft, why_not
+from rules.runs.rerun import stop_all_reruns
 from rules.snapshot import Snapshot
 from rules.text import plain, sentence
 
@@ -152,7 +153,7 @@ def _stays_draft(snapshot: Snapshot) -> Decision:
     return explain(snapshot, f"pull request #{pull.number} stays a draft: {because}")
 
 
-@answers(IssueClosed, unsettles_merge=True)
+@answers(IssueClosed, unsettles_merge=True, reads=("reruns",))
 def serve_close(policy: Policy, snapshot: Snapshot, event: IssueClosed, now: datetime) -> Decision:
     """Give the card up when somebody who may closed its issue as not planned; else only say so.
 
@@ -170,7 +171,7 @@ def serve_close(policy: Policy, snapshot: Snapshot, event: IssueClosed, now: dat
         return change_state(policy, snapshot, CardState.BLOCKED, because)
     if event.reason in ABANDONED:
         because = f"{by} closed the issue as {how}"
-        given_up = abandon(snapshot, because)
+        given_up = abandon(snapshot, because) + stop_all_reruns(snapshot, because)
         if snapshot.live_run:
             return given_up
         done = policy.archetype(snapshot.column).IS_FINAL
@@ -192,13 +193,14 @@ def show_reopened(policy: Policy, snapshot: Snapshot, event: IssueReopened, now:
     return derive_state(policy, snapshot) if not snapshot.closed else Decision()
 
 
-@answers(CardArchived, by_mover=True, unsettles_merge=True)
+@answers(CardArchived, by_mover=True, unsettles_merge=True, reads=("reruns",))
 def retire_card(policy: Policy, snapshot: Snapshot, event: CardArchived, now: datetime) -> Decision:
     """Give up unmerged work, and let the card rest."""
     if not snapshot.archived:
         return Decision((), ("the card is back on the board",))
     because = f"the card left the board ({plain(event.reason, 60)})"
-    return abandon(snapshot, because) + change_state(policy, snapshot, CardState.ARCHIVED, because)
+    given_up = abandon(snapshot, because) + stop_all_reruns(snapshot, because)
+    return given_up + change_state(policy, snapshot, CardState.ARCHIVED, because)
 
 
 def abandon(snapshot: Snapshot, because: str) -> Decision:

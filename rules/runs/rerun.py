@@ -35,6 +35,12 @@ def follow_rerun(snapshot: Snapshot, run: RunRow, event: RunEvent) -> Decision:
     return decision
 
 
+def stop_all_reruns(snapshot: Snapshot, because: str) -> Decision:
+    """Cancel the live reruns of a card that is given up: nobody would compare them, or could cancel them."""
+    live = (run for run in snapshot.reruns if run.stop_asked != "cancel")
+    return Decision(tuple(RunStopAsked(run.run_id, "cancel", "policy", because) for run in live))
+
+
 def stop_rerun(run: RunRow, event: StopOrdered) -> Decision:
     """Cancel a live rerun in the scope of a kill switch: it has no card that could let it go on."""
     named = {"board": run.board_id, "column": run.column, "card": run.card_id}

@@ -283,10 +283,13 @@ def final_report(spec: RunSpec, history: History) -> tuple[happened.FinalReporte
     """Return what the agent said in `finish`, also of a run that failed after it; nothing without that."""
     if history.reported or history.finish is None or spec.investigates:
         return ()
-    finish_input = board_tools.FinishInput.model_validate(history.finish)
+    # Accepted once, the metadata is reported as it was recorded: without what was taken out on the way.
+    said = {name: value for name, value in history.finish.items() if name != "metadata"}
+    metadata = history.finish.get("metadata") or {}
+    finish_input = board_tools.FinishInput.model_validate(said)
     criteria = tuple(happened.CriterionTest(it.criterion, it.test) for it in finish_input.criteria)
     lists = (finish_input.changed, finish_input.check, finish_input.open_questions, criteria)
-    return (happened.FinalReported(spec.run_id, finish_input.done, *lists, finish_input.metadata),)
+    return (happened.FinalReported(spec.run_id, finish_input.done, *lists, metadata),)
 
 
 @lru_cache(maxsize=200)  # about the texts of a card, which is shown again and again, and cut to fit

@@ -10,14 +10,22 @@ from runner.text.given import clean_text
 
 
 def clean_metadata(value: object) -> object:
-    """Return the metadata as it may be kept; what it returned once stays as it is.
+    """Return the metadata as it may be kept. A mark can be longer than what it stands for, so the size counts
+    with all marks.
 
     Raises PydanticCustomError, with the remedy, where it does not fit.
     """
     because = describe_problem(value)
     if because or not isinstance(value, dict):
-        raise PydanticCustomError("metadata", "{because}", {"because": because})
-    return change_texts(value, clean_text)
+        raise _unfit(because)
+    cleaned = change_texts(value, clean_text)
+    if because := describe_problem(cleaned):
+        raise _unfit(because)
+    return cleaned
+
+
+def _unfit(because: str) -> PydanticCustomError:
+    return PydanticCustomError("metadata", "{because}", {"because": because})
 
 
 SentMetadata = Annotated[Metadata, BeforeValidator(clean_metadata)]

@@ -373,11 +373,14 @@ def put_beside(
 
 
 def place_first(hub: Hub, board_id: BoardId, card_id: CardId) -> None:
-    """Move the card to the top of its column.
+    """Move the card to the top of its column, where GitHub lets it.
 
     Source: docs.github.com/graphql/reference/mutations#updateprojectv2itemposition.
     """
-    hub.graphql(project_queries.PLACE_CARD, {"board": board_id, "card": card_id, "after": None})
+    try:
+        hub.graphql(project_queries.PLACE_CARD, {"board": board_id, "card": card_id, "after": None})
+    except RefusedError as error:  # its face is worth more than its place
+        log.warning("not on top card=%s reason=%s", card_id, error.because)
 
 
 def delete_card(hub: Hub, board_id: BoardId, card_id: CardId) -> None:

@@ -87,7 +87,9 @@ def carry_out(context: OutboxContext, intent: UpdateFace, entry: Entry) -> ActRe
     values = {field: wanted[field] for field in changed if field not in face_fields}
     if values:
         _write_fields(context.hub, known_board.board_id, card.card_id, own, values)
-    if FaceField.AGENT in changed and card.state in LOUD and policy.board.attention_on_top:
+    # A try after a failed one writes all fields, but people may have dragged the card since it became loud.
+    became = written.get(FaceField.AGENT) != digests[FaceField.AGENT]
+    if became and card.state in LOUD and policy.board.attention_on_top:
         projects.place_first(context.hub, known_board.board_id, card.card_id)
 
     def events(db: Connection) -> tuple[Event, ...]:

@@ -56,6 +56,11 @@ from runner.text.plain import cut_bytes, one_line
 MIN_LEASE_S, LEASE_S, MAX_LEASE_S = 10, 900, 86_400
 HOLDER = f"{OWN}:"  # begins the holder of such a lease, which is no process
 MAX_MESSAGES = 20  # the newest
+STARTING = (
+    "claim",
+    "retry",
+    "approve",
+)  # who starts a run that way must be allowed: its plan waits for nobody
 _DETAIL_BYTES = 2_000
 
 
@@ -89,21 +94,20 @@ def claim_card(call: SiteRequest, card: CardRow, lease_s: int) -> tuple[Claim, s
     Raises ApiError, GithubError, ReusedKeyError.
     """
     services, card = _served(call, card)
+    _require_readable(call, card)
     text, clock = f"claim {card.card_id} {lease_s}", ledger_clock(services.engine, services.clock)
     role = roles.role_of_account(services.hub, card.repository or "", call.visit.login, call.visit.user_id)
     with event_store.writing(services.engine) as db:
         now = clock()
-        run_id = _find_claimed(db, call.key, text, now)
-        if run_id is None:
-            run_id, seq = _take(db, call, card, role=role, lease_s=lease_s, now=now)
+        claimed = _find_claimed(db, call.key, text, now)
+        if claimed is None:
+            claimed, seq = _take(db, call, card, role=role, lease_s=lease_s, now=now)
             acted_requests.keep(db, call.key, text, seq, now=now, ttl=KEPT)
             reactor.advance(db, now=now)
-        run = runs.get(db, run_id)
-        assert run is not None
-        lease = _lease(db, run, run.generation, call)
+        run, lease = _held(db, call, claimed.run_id, claimed.generation)
     told = _brief(services, card, run, clock())
     wake(services)
-    return Claim(run, run.generation, lease.until), told
+    return Claim(run, claimed.generation, lease.until), told
 
 
 def extend_claim(call: SiteRequest, run: RunRow, generation: int, *, progress: str, lease_s: int) -> Claim:
@@ -178,6 +182,17 @@ def _served(call: SiteRequest, card: CardRow) -> tuple[Services, CardRow]:
     return about
 
 
+def _require_readable(call: SiteRequest, card: CardRow) -> None:
+    """Raise ApiError where a run of the card would work in a repository that the account may not read: it
+    could not see the run then. That it may read the card's own, and those of its runs, is known.
+    """
+    with event_store.reading(call.site.engine) as db:
+        place = run_requests.find_repository(db, policies.in_force(db, card.board_id), card)
+    if place and not call.site.readers.may(call.visit, frozenset({place}), card.created_at):
+        because = "the card is worked on in a repository that the account may not read"
+        raise ApiError(HTTPStatus.FORBIDDEN, "refused", because, "ask an account that may")
+
+
 def _services(call: SiteRequest, run: RunRow) -> Services:
     services = call.site.services.if_served(run.board_id)
     if services is None:
@@ -189,24 +204,27 @@ def _conflict(code: str, because: str, remedy: str) -> ApiError:
     return ApiError(HTTPStatus.CONFLICT, code, because, remedy)
 
 
-def _find_claimed(db: Connection, key: str, text: str, now: datetime) -> RunId | None:
-    """Return the run that an earlier request with the key claimed; else None. Raises ReusedKeyError."""
+def _find_claimed(db: Connection, key: str, text: str, now: datetime) -> RunClaimed | None:
+    """Return the claim of an earlier request with the key; else None. Raises ReusedKeyError."""
     seq = acted_requests.find(db, key, text, now)
     event = next((it.event for it in event_store.read(db, after=seq - 1, limit=1)), None) if seq else None
-    return event.run_id if isinstance(event, RunEvent) else None
+    return event if isinstance(event, RunClaimed) else None
 
 
-def _require_leave(policy: Policy, call: SiteRequest, role: str) -> None:
-    allowed = permit(policy, Parsed("claim", ""), role=role, login=call.visit.login)
-    if isinstance(allowed, RefusedCommand):
-        because = allowed.because.replace("`", "")
-        raise ApiError(HTTPStatus.FORBIDDEN, "refused", because.rstrip("."), "ask an account that may")
+def _require_leave(
+    policy: Policy, call: SiteRequest, role: str, commands: Sequence[str] = ("claim",)
+) -> None:
+    for command in commands:
+        allowed = permit(policy, Parsed(command, ""), role=role, login=call.visit.login)
+        if isinstance(allowed, RefusedCommand):
+            because = allowed.because.replace("`", "")
+            raise ApiError(HTTPStatus.FORBIDDEN, "refused", because.rstrip("."), "ask an account that may")
 
 
 def _take(
     db: Connection, call: SiteRequest, card: CardRow, *, role: str, lease_s: int, now: datetime
-) -> tuple[RunId, int]:
-    """Claim the card's waiting run, or a new one; return it and the claim's event. Raises ApiError."""
+) -> tuple[RunClaimed, int]:
+    """Claim the card's waiting run, or a new one; return the claim and its number. Raises ApiError."""
     policy, snapshot = policies.in_force(db, card.board_id), snapshots.of_card(db, card.card_id)
     if snapshot is None:
         raise not_found()
@@ -216,6 +234,8 @@ def _take(
     live = snapshot.live_run
     if live is not None and (live.state is not RunState.QUEUED or live.agent != OWN):
         raise _taken(live)
+    if live is None:
+        _require_leave(policy, call, role, STARTING)
     run_id = live.run_id if live else _queue(db, policy, snapshot, call.visit.login, now)
     run = runs.get(db, run_id)
     assert run is not None
@@ -227,14 +247,15 @@ def _take(
     )
     if lease is None:
         raise _conflict("waits", f"the card cannot be claimed now: {plain(obstacle)}", "try again later")
-    claimed, *_ = event_store.append(
+    claim = RunClaimed(run_id, lease.generation, call.visit.login)
+    recorded, *_ = event_store.append(
         db,
-        RunClaimed(run_id, lease.generation, call.visit.login),
+        claim,
         RunStepped(run_id, RunState.CLAIMED, RunState.PREPARING),
         RunStepped(run_id, RunState.PREPARING, RunState.WORKING),
         at=now,
     )
-    return run_id, claimed.seq
+    return claim, recorded.seq
 
 
 def _taken(run: RunRow) -> ApiError:

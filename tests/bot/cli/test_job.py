@@ -4,11 +4,13 @@ import json
 import re
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
 
 from bot.cli import CliError, _operations, main
+from bot.cli._show import answer_lines
 from bot.web.api.operation import OPERATIONS
 from bot.web.api.sending import ApiProblemError
 from ledger.events.conversation import CommandGiven
@@ -170,3 +172,22 @@ def test_a_filter_that_mostly_drafts_fit_does_nothing_in_silence() -> None:
     page = {"jobs": [{"repository": "", "number": 0}], "next": "more"}
     with pytest.raises(CliError, match="too many cards match"):
         _operations.job_names(lambda *_: page, ["column=Tasks"], 100)
+
+
+@pytest.mark.parametrize(
+    ("metadata", "shown"),
+    [
+        ({"at": "2026-99-99T99:99:99Z"}, ["at: 2026-99-99T99:99:99Z"]),
+        ({"wait_s": 10**18, "usd": "x", "tags": ["a"]}, ["wait_s: 1", "usd: x", 'tags: ["a"]']),
+        ({"job": None, "state": ["x"]}, ["job: null", 'state: ["x"]']),
+        ({"deep": {"a": {"b": [1]}}}, ['deep: {"a": {"b": [1]}}']),
+        ({"red": "one\n\x1b[31mtwo\u202e"}, ["red: one "]),
+    ],
+)
+def test_metadata_of_a_report_is_shown_by_its_own_names(metadata: dict[str, Any], shown: list[str]) -> None:
+    report = {"done": "2026-13-01T00:00:00Z", "changed": ["x"], "metadata": metadata}
+    lines = list(answer_lines({"run": "r1", "report": report}, {}))
+    assert lines[:4] == ["run: r1", "report:", "  done: 2026-13-01T00:00:00Z", "  changed: x"]
+    assert lines[4] == "  metadata:"
+    assert all(line.startswith(f"    {begin}") for line, begin in zip(lines[5:], shown, strict=True))
+    assert not {"\x1b", "\u202e"} & set("".join(lines))

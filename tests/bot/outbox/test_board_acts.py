@@ -34,7 +34,7 @@ from rules.intents.outbound import (
     UpdateTicker,
 )
 from rules.text import state_word
-from tests.bot.outbox.conftest import Stage
+from tests.bot.outbox.conftest import FINAL, Stage
 from tests.bot.render.past import RUN
 
 
@@ -116,6 +116,25 @@ def test_a_card_that_starts_to_need_someone_goes_to_the_top_once_if_the_policy_w
     stage.clock.forward(600)
     stage.do(UpdateFace(stage.card_id))
     assert project.items.index(stage.item) > project.items.index(above)  # a person put it there
+    stage.happen(CardExplained(stage.card_id, "a question: the third time"))
+    stage.clock.forward(600)
+    stage.fault(method="POST", path="/graphql", status=502)
+    stage.do(UpdateFace(stage.card_id))
+    stage.clock.forward(600)
+    stage.publish()  # a second try writes all fields, and moves nothing
+    assert value_of(stage, "Progress") == "a question: the third time"
+    assert project.items.index(stage.item) > project.items.index(above)
+
+
+def test_a_face_is_written_though_github_lets_no_card_be_moved(stage: Stage) -> None:
+    text = "version: 1\nboard: {columns: {In Progress: {archetype: execution}}, attention_on_top: true}"
+    stage.happen(PolicyLoaded(stage.board_id, "e", text, ""))
+    stage.fault(method="POST", path="/graphql", body="updateProjectV2ItemPosition", **FINAL)
+    stage.happen(CardStateChanged(stage.card_id, CardState.QUEUED, CardState.FAILED, "it failed"))
+    stage.do(UpdateFace(stage.card_id))
+    assert value_of(stage, "Progress") == "it failed"
+    assert stage.events(EntryPublished)
+    assert not stage.events(EntryGivenUp)
 
 
 def test_the_eight_fields_are_made_once_and_written_in_one_request(stage: Stage) -> None:

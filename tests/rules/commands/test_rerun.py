@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from ledger.events.board import StopOrdered
+from ledger.event import Event
+from ledger.events.board import CardArchived, IssueClosed, StopOrdered
 from ledger.events.run import (
     BranchPushed,
     PlanProposed,
@@ -174,6 +175,22 @@ def test_cancel_is_for_the_card_s_own_run_unless_it_names_the_other_one() -> Non
     assert only(asks(card(run=ended(), reruns=(BESIDE,)), given("cancel")), RunStopAsked).run_id == R2
     named = given("cancel", source="cli:cancel:r2", place="cli")
     assert only(asks(both, named), RunStopAsked).run_id == R2
+
+
+@pytest.mark.parametrize(
+    ("event", "changes"),
+    [
+        (CardArchived(CARD, "archived", "alice", "write"), {"archived": True}),
+        (
+            IssueClosed(CARD, "not_planned", "alice", trusted=True),
+            {"closed": "not_planned", "given_up": True},
+        ),
+    ],
+)
+def test_it_ends_with_a_card_that_is_given_up(event: Event, changes: dict[str, Any]) -> None:
+    stopping = replace(BESIDE, run_id=RunId("r3"), stop_asked="cancel")
+    given_up = card(run=ended(), reruns=(BESIDE, stopping), **changes)
+    assert only(asks(given_up, event), RunStopAsked).run_id == R2
 
 
 @pytest.mark.parametrize("own", [run(), ended()])

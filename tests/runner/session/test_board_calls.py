@@ -286,6 +286,21 @@ def test_a_report_has_metadata_without_secrets_colours_and_hidden_characters_and
     assert "it has 9,012 bytes as JSON, and may have 8,000: leave out" in wrong.problem
 
 
+def test_marks_that_are_longer_than_what_they_stand_for_keep_no_run_from_its_end() -> None:
+    grows = {"addresses": "://a:bcd@ " * 790}  # within the bound, and beyond it with its marks
+    wrong = check_call("c1", "finish", {"done": "x", "metadata": grows})
+    assert isinstance(wrong, BadCall)
+    assert "it has 11,867 bytes as JSON, and may have 8,000" in wrong.problem
+    done = effect(call("finish", done="All of it.", metadata={"key": "x" * 7_900}), history())
+    (called,) = (it for it in done.events if isinstance(it, BoardToolCalled))
+    longer = replace(
+        called, body=called.body.replace("x" * 7_900, "[redacted]" * 1_000)
+    )  # a run's own secret
+    *_, final = report(ORDER, history(longer))
+    assert isinstance(final, FinalReported)
+    assert final.metadata == {"key": "[redacted]" * 1_000}
+
+
 def test_what_an_agent_quotes_of_a_terminal_reaches_people_without_its_colours_and_hides_no_secret() -> None:
     secret = "ghp_" + "a" * 36
     quoted: Any = {

@@ -9,6 +9,7 @@ import pytest
 
 from bot.scheduler import dispatch
 from bot.web.mcp.tools import list_tools
+from forge.store.models import Role
 from ledger.events.conversation import HandedOver
 from ledger.events.run import FinalReported, RunClaimed, RunEnded, RunQueued
 from ledger.log import event_store
@@ -138,7 +139,7 @@ def test_a_worker_that_people_stop_is_told_at_its_next_word(pages: Pages, comman
     cardinal, bob = pages.cardinal, Program(pages, "bob")
     item = lying(pages)
     path = path_of(pages, item)
-    run = claimed(bob, path)
+    run = bob.send("POST", f"{path}/claim", {}, Idempotency_Key="k").get_json()
     cardinal.say(item, f"/cardinal {command}")
     cardinal.catch_up()
     told = bob.send("POST", f"/runs/{run['run']}/report", report(run))
@@ -154,6 +155,8 @@ def test_a_worker_that_people_stop_is_told_at_its_next_word(pages: Pages, comman
     cardinal.catch_up()
     again = claimed(bob, path)
     assert (again["run"], again["generation"]) == (run["run"], 2)
+    late = bob.send("POST", f"{path}/claim", {}, Idempotency_Key="k")
+    assert (late.status_code, late.get_json()["code"]) == (409, "stale"), late.text  # another process has it
     stale = bob.send("POST", f"/runs/{run['run']}/heartbeat", {"generation": 1})
     assert stale.get_json()["code"] == "stale"
 
@@ -189,6 +192,36 @@ def test_rights_limits_stops_and_dependencies_hold_for_a_claim_too(pages: Pages)
     claimed(bob, path)
     assert len(cardinal.events(RunQueued)) == before + 1
     assert [it.ending for it in cardinal.events(RunEnded) if it.ending == "lost"] == []
+
+
+def test_who_may_start_no_run_claims_only_one_that_waits_for_a_worker(pages: Pages) -> None:
+    cardinal, bob = pages.cardinal, Program(pages, "bob")
+    cardinal.set_policy(with_column(agent="own") + "  commands: {retry: admin}\n")
+    cardinal.catch_up()
+    idle, waiting = lying(pages), cardinal.new("Count me", column="In Progress")
+    cardinal.catch_up()
+    refused = bob.send("POST", f"{path_of(pages, idle)}/claim", {})
+    assert (refused.status_code, "/cardinal retry needs the role admin" in refused.text) == (403, True)
+    assert claimed(bob, path_of(pages, waiting))["attempt"] == 1
+
+
+def test_a_card_that_is_worked_on_where_the_account_reads_nothing_is_not_claimed(pages: Pages) -> None:
+    cardinal = pages.cardinal
+    named = '  repositories: {home: named, labels: {"area:shop": acme/shop}}\n'
+    cardinal.set_policy(with_column(on_entry="[]") + named)
+    store, alice = cardinal.forge.store, cardinal.person("alice")
+    cardinal.repo.private = True
+    issue = store.issues.create(cardinal.home_repo, "Add them up", "Please.", actor=alice)
+    store.issues.set_labels(issue, ["area:shop"], actor=alice)
+    item = store.projects.add(cardinal.project, issue, actor=alice)
+    cardinal.drag(item, "In Progress")
+    cardinal.catch_up()
+    store.repos.set_role(cardinal.home_repo, cardinal.person("mallory"), Role.WRITE)
+    path = path_of(pages, item)
+    answer = Program(pages, "mallory").send("POST", f"{path}/claim", {})
+    assert (answer.status_code, "may not read" in answer.text) == (403, True), answer.text
+    assert not cardinal.events(RunQueued)
+    assert claimed(Program(pages, "alice"), path)["repository"] == "acme/shop"
 
 
 def test_a_full_column_takes_no_claim_and_a_claim_fills_it_for_agents(pages: Pages) -> None:
