@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from bot.cli import CliError
-from ledger.metadata import Metadata
+from ledger.model.metadata import Metadata
 from ledger.model.strict_json import StrictJsonError, parse_json
 
 

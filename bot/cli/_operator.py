@@ -23,8 +23,8 @@ from ledger.events.board import HaltLifted
 from ledger.events.run import BESIDE, CHECK, RERUN
 from ledger.ids import CardId
 from ledger.log import event_store
-from ledger.metadata import Metadata
 from ledger.model.column_names import same_column
+from ledger.model.metadata import Metadata
 from ledger.queries import lanes
 from ledger.queries.card_filter import CardScope
 from ledger.queue.sign_ins import SignIn

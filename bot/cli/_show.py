@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from ledger.metadata import lines_of
+from ledger.model.metadata import metadata_lines
 from rules.text import brief, plain, state_word, usd
 
 if TYPE_CHECKING:  # what draws is imported where something is drawn: git's hooks do not wait for it
@@ -154,12 +154,13 @@ def _fact_lines(
 ) -> Iterable[str]:
     """Yield one fact of an answer: a line, or what it holds below its name."""
     value = document[name]
+    below: Iterable[str]
     match value:
         case [dict(), *_] if not isinstance(columns, Mapping):
             yield from answer_rows(value, columns)
             return
         case dict() if name == METADATA:  # its names are a program's, and no facts of ours
-            below = map(clean, lines_of(value))
+            below = map(clean, metadata_lines(value))
         case dict() if name.endswith("_by"):
             for inner, facts in value.items():
                 yield from answer_lines({f"{name.removesuffix('_by')} by {inner}": facts})

@@ -12,11 +12,11 @@ from bot.state.outbox_context import OutboxContext
 from ledger.event import Zoom
 from ledger.events.run import RERUN
 from ledger.ids import CardId, RunId
+from ledger.model.run_modes import FIX
 from ledger.queries import timeline
 from ledger.queue import outbox
 from ledger.rows.cards import CardRow
 from ledger.rows.runs import RunRow
-from ledger.run_modes import FIX
 from ledger.states import Ending
 from ledger.views import (
     cards,

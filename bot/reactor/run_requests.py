@@ -9,10 +9,10 @@ from sqlalchemy import Connection
 from ledger.event import Event
 from ledger.events.run import CHECK, OWN, RERUN, RunQueued
 from ledger.ids import CardId, RunId
+from ledger.model.run_modes import FOLDER, SCRATCH, SCRATCH_BEGINS, key_of_folder
 from ledger.queries import attempts, same_issue
 from ledger.rows.cards import CardRow
 from ledger.rows.runs import RunRow
-from ledger.run_modes import FOLDER, SCRATCH, SCRATCH_BEGINS, key_of_folder
 from ledger.states import RunState
 from ledger.views import cards, children, instructions, links, placements, runs
 from rules.card.agent_choice import apply_choice, choose_agent

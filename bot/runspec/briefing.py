@@ -14,7 +14,8 @@ from ledger.events.findings import FindingsReported
 from ledger.events.run import BESIDE, OWN
 from ledger.ids import CardId, RunId
 from ledger.log import event_store
-from ledger.metadata import Metadata, lines_of
+from ledger.model.metadata import Metadata, metadata_lines
+from ledger.model.run_modes import INVESTIGATE
 from ledger.model.spend_limits import value_of
 from ledger.queries import agents
 from ledger.queries.card_filter import CardScope
@@ -23,7 +24,6 @@ from ledger.rows.cards import CardRow
 from ledger.rows.links import is_open
 from ledger.rows.messages import MessageRow
 from ledger.rows.runs import RunRow
-from ledger.run_modes import INVESTIGATE
 from ledger.states import Ending
 from ledger.views import (
     cards,
@@ -224,7 +224,7 @@ def _report(db: Connection, past: RunRow) -> tuple[str, ...]:
 
 
 def _metadata(metadata: Metadata) -> str:
-    return "\n".join(("metadata:", *(f"- {line}" for line in lines_of(metadata)))) if metadata else ""
+    return "\n".join(("metadata:", *(f"- {line}" for line in metadata_lines(metadata)))) if metadata else ""
 
 
 def _findings(reported: FindingsReported) -> Iterator[str]:

@@ -6,7 +6,7 @@ from typing import Any
 
 from bot.render import missing_checks
 from bot.system.config import Config
-from ledger.run_modes import FOLDER
+from ledger.model.run_modes import FOLDER
 from rules.policy import network as policy_network
 from rules.policy.column import ColumnPolicy
 from rules.policy.repository import Guardrails, RepositoryRules, folder

@@ -23,8 +23,8 @@ from ledger.events.run import RERUN
 from ledger.ids import CardId, RunId
 from ledger.lifecycle import retention
 from ledger.log import event_store
+from ledger.model.run_modes import LOOK, card_of_workspace, workspace_name
 from ledger.queue import leases
-from ledger.run_modes import LOOK, card_of_workspace, workspace_name
 from ledger.states import RUN_HELD, CardState, RunState
 from ledger.views import artifacts, cards, checkpoints, folders, runs
 from ledger.views.artifacts import ArtifactRow

@@ -19,11 +19,11 @@ from ledger.events.board import CardExplained
 from ledger.events.run import CHECK, OWN, RERUN, RunClaimed, RunEnded, RunHung, RunParked, RunRequeued
 from ledger.ids import BoardId, RunId
 from ledger.log import event_store
+from ledger.model.run_modes import workspace_name
 from ledger.queries import run_queue
 from ledger.queue import hosts, leases, restored
 from ledger.queue.leases import Lease
 from ledger.rows.runs import RunRow
-from ledger.run_modes import workspace_name
 from ledger.states import RUN_HELD, Ending, Reason, RunState
 from ledger.views import boards, budgets, cards, questions, runs, workspaces
 from rules.policy.column import ColumnPolicy
@@ -253,11 +253,11 @@ def _news(db: Connection, choices: tuple[RunSelection, ...]) -> tuple[CardExplai
     return tuple(
         CardExplained(cards_of[run_id], reason, Reason.PERSON if run_id in need_person else Reason.OTHER)
         for run_id, reason in reasons.items()
-        if run_id in cards_of and known.get(cards_of[run_id], reason) != reason and not is_beside(db, run_id)
+        if run_id in cards_of and known.get(cards_of[run_id], reason) != reason and not is_rerun(db, run_id)
     )
 
 
-def is_beside(db: Connection, run_id: RunId) -> bool:
+def is_rerun(db: Connection, run_id: RunId) -> bool:
     run = runs.get(db, run_id)
     return run is not None and run.kind == RERUN
 

@@ -24,6 +24,7 @@ from ledger.events.run import (
 from ledger.ids import BoardId, CardId, RunId
 from ledger.log import event_store
 from ledger.model.limit_answers import Code
+from ledger.model.run_modes import FIX
 from ledger.queries import attempts, run_queue, siblings, workspaces
 from ledger.queue import outbox
 from ledger.rows.cards import CardRow
@@ -34,7 +35,6 @@ from ledger.rows.losses import LossRow
 from ledger.rows.placements import PlacementRow
 from ledger.rows.runs import PastRun, RunRow
 from ledger.rows.stops import StopRow
-from ledger.run_modes import FIX
 from ledger.states import CardState, Ending, Reason, RunState
 from ledger.views import (
     base_moves,

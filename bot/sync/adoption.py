@@ -31,10 +31,10 @@ from ledger.events.pull import PullChanged, PullOpened
 from ledger.events.run import RESTORED, RunEnded, RunQueued, ValidationEnded
 from ledger.ids import CardId, EntryKey, RunId
 from ledger.log import event_store
+from ledger.model.run_modes import FIX, INVESTIGATE
 from ledger.queries import attempts
 from ledger.queue import leases, outbox, restored
 from ledger.rows.cards import CardRow
-from ledger.run_modes import FIX, INVESTIGATE
 from ledger.states import BY_ITSELF, Ending, RunState
 from ledger.views import cards, remotes, runs
 from rules.policy.model import Policy

@@ -1,5 +1,6 @@
 """`python -m docs._make`: write what is made from the code, check it, or make the pictures."""
 
+import os
 import sys
 
 from docs._make import pages
@@ -11,8 +12,13 @@ def main(words: list[str]) -> int:
     """Do what was asked; return the exit code."""
     match words:
         case []:
-            lines = [f"{page.relative_to(pages.ROOT)} was brought up to date" for page in pages.write()]
+            changed = pages.write()
+            lines = [f"{page.relative_to(pages.ROOT)} was brought up to date" for page in changed]
             code = 0
+            if pages.OPERATIONS in changed:  # the command line is described from it, and has read the old one
+                sys.stdout.write("".join(f"{line}\n" for line in lines))
+                sys.stdout.flush()
+                os.execv(sys.executable, [sys.executable, "-m", "docs._make"])
         case ["--check"]:
             lines = [*pages.differences()]
             lines += ["these files are stale: run scripts/docs"] if lines else []

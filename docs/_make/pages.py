@@ -24,6 +24,7 @@ from docs._make import (
 )
 
 ROOT = Path(__file__).parents[2]
+OPERATIONS = ROOT / "bot/web/api/operations.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +152,7 @@ REFERENCE: Mapping[str, ReferencePage] = {
     ),
 }
 FILES: Mapping[Path, Callable[[], str]] = {
-    ROOT / "bot/web/api/operations.json": api.requests,
+    OPERATIONS: api.requests,
     ROOT / "bot/cli/commands.json": reference.described_commands,  # before the page that is made from it
     **{ROOT / f"docs/reference/{name}.md": page.text for name, page in REFERENCE.items()},
 }

@@ -5,7 +5,7 @@ from datetime import datetime
 
 from ledger.event import RuleEvent, Zoom
 from ledger.events.board import CardEvent
-from ledger.metadata import Metadata
+from ledger.model.metadata import Metadata
 
 
 @dataclass(frozen=True, slots=True)

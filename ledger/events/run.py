@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from ledger.event import Event, RuleEvent, Zoom
 from ledger.events.board import name_person
 from ledger.ids import NO_RUN, CardId, QuestionId, RunId
-from ledger.metadata import Metadata
+from ledger.model.metadata import Metadata
 from ledger.states import Ending, Priority, RunState
 
 CHECK = "check"  # the kind of a run that only checks what is on GitHub: it is no attempt at the card
@@ -42,7 +42,7 @@ class RunQueued(RunEvent, zoom=Zoom.CONVERSATION, leads_to=RunState.QUEUED):
     `settings` is the column's policy as JSON, fixed for the whole run. `session_id` is that of the run which
     it continues, or empty. `plan_required` is false for a retry whose plan was approved already.
 
-    `mode` is one of ledger/run_modes.py. `folder` names the files on which a run without a repository
+    `mode` is one of ledger/model/run_modes.py. `folder` names the files on which a run without a repository
     works: other runs of the name work on them before and after it. `mode_rule` chose the mode: column, label
     (`mode_value` says which), command (who
     gave it) or repeat (of which run). `asked` is the request of whoever started it to this very run, or

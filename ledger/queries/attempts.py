@@ -9,8 +9,8 @@ from ledger.db.rows import all_rows, list_rows, pick, value
 from ledger.db.statements import statement
 from ledger.events.run import CHECK, RERUN
 from ledger.ids import BoardId, CardId, RunId
+from ledger.model.run_modes import FIX
 from ledger.rows.runs import RunRow
-from ledger.run_modes import FIX
 from ledger.states import Ending, RunState
 from ledger.views.cards import cards, of_same_issue
 from ledger.views.runs import IS_ATTEMPT, runs

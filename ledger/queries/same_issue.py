@@ -7,9 +7,9 @@ from sqlalchemy import Connection, Select, and_, literal, or_, select
 from ledger.db.statements import statement
 from ledger.events.run import RERUN
 from ledger.ids import BoardId, CardId, RunId
+from ledger.model.run_modes import FIX
 from ledger.rows.cards import CardRow
 from ledger.rows.same_issue import RunElsewhere
-from ledger.run_modes import FIX
 from ledger.states import RUN_HELD, Ending, RunState
 from ledger.views import boards as known_boards
 from ledger.views.boards import boards

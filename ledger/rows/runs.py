@@ -5,7 +5,7 @@ from datetime import datetime
 
 from ledger.events.run import RESTORED
 from ledger.ids import NO_QUESTION, NO_RUN, BoardId, CardId, QuestionId, RunId
-from ledger.run_modes import FIX
+from ledger.model.run_modes import FIX
 from ledger.states import Ending, Priority, RunState, RunStatus
 
 

@@ -11,8 +11,8 @@ from ledger.events.access import RepositoryMoved
 from ledger.events.workspace import FolderKept, FolderRestored
 from ledger.fold import Fold
 from ledger.ids import BoardId, RunId
+from ledger.model.run_modes import SCRATCH_BEGINS
 from ledger.rows.folders import SnapshotRow
-from ledger.run_modes import SCRATCH_BEGINS
 from ledger.views.runs import rename_folders, runs
 
 folders = Table(

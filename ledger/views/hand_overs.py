@@ -10,7 +10,7 @@ from ledger.db.tables import VIEWS
 from ledger.events.conversation import HandedOver
 from ledger.fold import Fold
 from ledger.ids import CardId
-from ledger.metadata import Metadata
+from ledger.model.metadata import Metadata
 
 
 @dataclass(frozen=True, slots=True)

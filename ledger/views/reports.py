@@ -11,7 +11,7 @@ from ledger.db.tables import VIEWS
 from ledger.events.run import CriterionTest, FinalReported
 from ledger.fold import Fold
 from ledger.ids import RunId
-from ledger.metadata import Metadata
+from ledger.model.metadata import Metadata
 
 
 @dataclass(frozen=True, slots=True)

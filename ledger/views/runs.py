@@ -49,9 +49,9 @@ from ledger.events.turn import TurnStarted
 from ledger.events.workspace import Checkpointed, FolderKept
 from ledger.fold import Fold
 from ledger.ids import BoardId, CardId, RunId
+from ledger.model.run_modes import key_of_folder
 from ledger.queue import restored
 from ledger.rows.runs import RunRow
-from ledger.run_modes import key_of_folder
 from ledger.states import RUN_HELD, RunState, check_run_step
 from ledger.views.cards import UNRANKED, cards
 

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 
-from ledger.metadata import Metadata
 from ledger.model.limit_answers import SPENDING, Subject
+from ledger.model.metadata import Metadata
 from ledger.model.reply_text import says_more
 from rules.policy.model import Policy
 from rules.policy.roles import Role, is_covered, role_of

@@ -1,7 +1,7 @@
 """execution: a coding agent is hired for the card and works on its branch."""
 
 from ledger.events.board import ABANDONED
-from ledger.run_modes import FIX, INVESTIGATE, PLACES, SCRATCH
+from ledger.model.run_modes import FIX, INVESTIGATE, PLACES, SCRATCH
 from ledger.states import CardState, Ending
 from rules.card.column_actions import act, describe_routes, has_action, headlines
 from rules.card.state import (

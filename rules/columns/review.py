@@ -1,7 +1,7 @@
 """review: people look at the pull request and give their verdict."""
 
 from ledger.events.board import ABANDONED
-from ledger.run_modes import PLACES
+from ledger.model.run_modes import PLACES
 from ledger.states import CardState, Ending
 from rules.card.column_actions import derive_and_act, describe_routes, headlines
 from rules.card.state import DerivedState, describe_closed, drag_on, feedback_waits

@@ -3,7 +3,7 @@
 from datetime import datetime
 
 from ledger.events.conversation import CommandGiven
-from ledger.run_modes import INVESTIGATE
+from ledger.model.run_modes import INVESTIGATE
 from rules.intents.outbound import Decision
 from rules.policy.model import Policy
 from rules.policy.roles import Role

@@ -8,8 +8,8 @@ from pydantic import ValidationError
 
 from ledger.events.conversation import CommandGiven
 from ledger.events.run import CHECK, OWN, RERUN
+from ledger.model.run_modes import PLACES
 from ledger.rows.runs import PastRun
-from ledger.run_modes import PLACES
 from rules.chatops.parser import Parsed, RefusedCommand, door_of, permit
 from rules.chatops.replies import say
 from rules.intents.internal import QueueRun

@@ -4,7 +4,7 @@ from datetime import datetime, timedelta
 
 from ledger.events.pull import ChecksSettled
 from ledger.events.run import RunEnded
-from ledger.run_modes import INVESTIGATE, PLACES
+from ledger.model.run_modes import INVESTIGATE, PLACES
 from ledger.states import CardState, Ending, Reason
 from rules.answers import answers
 from rules.card.state import change_state, derive_state, explain, feedback_waits

@@ -3,7 +3,7 @@
 from datetime import datetime
 
 from ledger.events.related import LinksSeen
-from ledger.run_modes import FIX
+from ledger.model.run_modes import FIX
 from ledger.states import Reason, RunState
 from rules.answers import answers
 from rules.card.dependencies import ask_about_blockers, asks_about_part, why_waiting

@@ -16,7 +16,7 @@ from ledger.model.policy_settings import (
     setting,
     whole_number,
 )
-from ledger.run_modes import FIX, PLACES
+from ledger.model.run_modes import FIX, PLACES
 from rules.policy.messages import unknown
 from rules.policy.network import Network
 from rules.policy.repository import Lines

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 
 from ledger.model.column_names import same_column
-from ledger.run_modes import FIX, INVESTIGATE
+from ledger.model.run_modes import FIX, INVESTIGATE
 from ledger.states import Ending
 from rules.policy.model import Policy
 from rules.snapshot import Snapshot

@@ -3,8 +3,8 @@
 from ledger.events.board import StopOrdered
 from ledger.events.run import RunEnded, RunEvent, RunParked, RunQueued, RunStopAsked
 from ledger.ids import CardId
+from ledger.model.run_modes import INVESTIGATE
 from ledger.rows.runs import RunRow
-from ledger.run_modes import INVESTIGATE
 from ledger.states import Ending, RunState
 from rules.card.left_column import end_waiting
 from rules.intents.outbound import Decision, Intent, PostReport, UpdateTicker, WriteFindings, WriteRunComment

@@ -5,7 +5,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from ledger.events.conversation import CommandGiven
-from ledger.run_modes import FIX, INVESTIGATE, PLACES
+from ledger.model.run_modes import FIX, INVESTIGATE, PLACES
 from ledger.states import CardState, Ending
 from rules.card.agent_choice import unknown_labels
 from rules.card.state import change_state, derive_state, feedback_waits

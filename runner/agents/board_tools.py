@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
-from ledger.metadata import MAX_BYTES
+from ledger.model.metadata import MAX_BYTES
 from runner.text.metadata import SentMetadata
 from runner.text.plain import cut_bytes, one_line, without_terminal_codes
 

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 from ledger.ids import CardId
-from ledger.run_modes import workspace_name
+from ledger.model.run_modes import workspace_name
 from runner import workspaces
 from runner.exec.child import Child
 from runner.gateway.control.claim import take_requested_hosts

@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 from io import FileIO
 from pathlib import Path
 
+from ledger.model.run_modes import SCRATCH_BEGINS
 from ledger.rows.folders import SnapshotRow
-from ledger.run_modes import SCRATCH_BEGINS
 from runner.artifacts.backend import pieces, unheard
 from runner.errors import LostSnapshotError
 from runner.git.commits import Commit, unquote_path

@@ -9,7 +9,7 @@ from enum import StrEnum
 
 from ledger.events.instruction import InstructionsStacked, LayerTold, SkillConsidered
 from ledger.ids import RunId
-from ledger.run_modes import FIX, FOLDER, INVESTIGATE, SCRATCH
+from ledger.model.run_modes import FIX, FOLDER, INVESTIGATE, SCRATCH
 from runner.text.plain import redact
 
 _HEADING = re.compile(r"^(#{1,4})(?=[ \t])", re.MULTILINE)

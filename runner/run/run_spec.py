@@ -8,8 +8,8 @@ from typing import Protocol
 
 from ledger.ids import NO_RUN, CardId, RunId
 from ledger.model.policy_settings import HostSecret, Pipelines, RepositoryLimits, Resources
+from ledger.model.run_modes import FIX, INVESTIGATE, PLACES
 from ledger.rows.threads import ThreadRow
-from ledger.run_modes import FIX, INVESTIGATE, PLACES
 from runner.run.instructions import Equipment, Layer, stack
 
 AGAIN = "again-"  # begins the name of the place of a run beside its card's own
@@ -293,7 +293,7 @@ class RunSpec:
     policy: str = ""  # the digest of the policy file in force
     workflows: bool = False  # a maintainer allowed that files of CI change
     failing: str = ""  # output of the pull request's red checks, as Markdown
-    mode: str = FIX  # one of ledger/run_modes.py
+    mode: str = FIX  # one of ledger/model/run_modes.py
     folder: str = ""  # the files that a run without a repository works on; as in RunQueued
     folder_mb: int = 0  # how large they may become
     stages: tuple[StageSpec, ...] = ()  # empty: plan, then work

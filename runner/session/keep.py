@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ledger.events.artifact import FILE, PAGE, ArtifactDropped, ArtifactKept
 from ledger.events.run import RunEvent
-from ledger.metadata import lines_of
+from ledger.model.metadata import metadata_lines
 from runner.artifacts.store import Stored, store_of
 from runner.errors import OversizedRepositoryError, WorkspaceError
 from runner.session.context import RunContext
@@ -80,7 +80,7 @@ def keep_report(run: RunContext) -> tuple[RunEvent, ...]:
         rows = [f"* {item}" for item in said.get(key) or ()]
         parts += [f"## {title}", "\n".join(rows)] if rows else []
     if metadata := said.get("metadata"):
-        parts += ["## Metadata", "\n".join(f"* {line}" for line in lines_of(metadata))]
+        parts += ["## Metadata", "\n".join(f"* {line}" for line in metadata_lines(metadata))]
     return keep(run, "report.md", "report", "\n\n".join(parts) + "\n")
 
 

@@ -5,7 +5,7 @@ from typing import Annotated
 from pydantic import BeforeValidator
 from pydantic_core import PydanticCustomError
 
-from ledger.metadata import Metadata, change_texts, describe_problem
+from ledger.model.metadata import Metadata, change_texts, describe_problem
 from runner.text.given import clean_text
 
 

@@ -12,6 +12,7 @@ REGISTRIES = {
     *TESTED_IN,
     "bot/outbox/handlers",
     "ledger/views",
+    "ledger/queries",
     "bot/web/api/operations",
     "forge/store",  # a table each; its modules are named in forges that people saved
 }  # of parts: as many as there are

@@ -5,8 +5,8 @@ from bot.render.markdown.escape import code, fit_comment, fold, line, quote
 from bot.render.run import artifacts, evidence, observations, reproduction, stages
 from bot.render.run import story as run_story
 from bot.render.run.story import Story
+from ledger.model.run_modes import FIX, FOLDER, INVESTIGATE, SCRATCH
 from ledger.rows.runs import RunRow
-from ledger.run_modes import FIX, FOLDER, INVESTIGATE, SCRATCH
 from ledger.states import Ending, RunState
 from rules.card.workflow_choice import describe_workflow
 from rules.commands.budget import MAX_USD, MIN_USD

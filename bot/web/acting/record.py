@@ -21,7 +21,7 @@ from ledger.events.conversation import CommandGiven, CommandRefused
 from ledger.ids import CardId
 from ledger.log import event_store
 from ledger.log.event_store import EventFactory
-from ledger.metadata import Metadata
+from ledger.model.metadata import Metadata
 from ledger.queue import acted_requests, outbox
 from ledger.queue.sign_ins import SignIn
 from ledger.rows.cards import CardRow

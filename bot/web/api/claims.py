@@ -36,12 +36,12 @@ from ledger.events.run import (
 )
 from ledger.ids import RunId
 from ledger.log import event_store
-from ledger.metadata import Metadata
+from ledger.model.metadata import Metadata
+from ledger.model.run_modes import INVESTIGATE
 from ledger.queue import acted_requests, leases, restored
 from ledger.queue.leases import Lease
 from ledger.rows.cards import CardRow
 from ledger.rows.runs import RunRow
-from ledger.run_modes import INVESTIGATE
 from ledger.states import RUN_HELD, Ending, RunState
 from ledger.views import briefings, cards, runs
 from rules.chatops.parser import Parsed, RefusedCommand, permit

@@ -3,7 +3,7 @@
 from dataclasses import fields, is_dataclass, replace
 from typing import Any, TypeVar
 
-from ledger.metadata import change_texts
+from ledger.model.metadata import change_texts
 from runner.text.untrusted import without_invisible
 
 MAX_TEXT = 20_000

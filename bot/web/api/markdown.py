@@ -7,7 +7,7 @@ from bot.web.api.jobs import JobSummary
 from bot.web.api.operations.get_job import Job
 from bot.web.api.operations.get_run import JobRunDetail
 from bot.web.api.operations.show_board import BoardDetail
-from ledger.metadata import lines_of
+from ledger.model.metadata import metadata_lines
 from ledger.rows.messages import MessageRow
 from ledger.rows.plans import PlanRow
 from ledger.rows.questions import QuestionRow
@@ -69,7 +69,7 @@ def _card_parts(job: Job, runs: Sequence[JobRunDetail], conversation: Sequence[M
     yield from _section("## Conversation", *said)
     for it in job.handed_over:
         who = f"**{_line(it.by)}**, {it.at:%Y-%m-%d %H:%M} UTC"
-        yield from _section("## Handed over", who, _quote(it.text), _items(lines_of(it.metadata)))
+        yield from _section("## Handed over", who, _quote(it.text), _items(metadata_lines(it.metadata)))
     for run in runs:
         yield from _run_parts(run, "##")
 
@@ -130,7 +130,7 @@ def _report(report: ReportRow) -> Iterator[str]:
         ("What changed", report.changed),
         ("What to check", report.check),
         ("Open questions", report.open_questions),
-        ("Metadata", lines_of(report.metadata)),
+        ("Metadata", metadata_lines(report.metadata)),
     ):
         if items:
             yield f"**{title}**\n\n{_items(items)}"

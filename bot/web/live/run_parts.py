@@ -22,12 +22,12 @@ from ledger.events.run import BY_PUSH, CHECK, ToolUsed
 from ledger.events.stage import FileTouched
 from ledger.events.turn import SUBSCRIPTION
 from ledger.events.witness import witness_text
+from ledger.model.run_modes import FIX
 from ledger.queries.run_lines import RunLine
 from ledger.queries.run_rows import RunRows
 from ledger.queries.run_spans import RunSpan, SpanKind, shown_spans
 from ledger.rows.cards import CardRow
 from ledger.rows.runs import RunRow
-from ledger.run_modes import FIX
 from ledger.states import Ending
 from ledger.views.checks import CheckRow, TierRow
 from ledger.views.stages import StageRow

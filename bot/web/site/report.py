@@ -9,7 +9,7 @@ from bot.render.run.criteria import Criterion, list_criteria
 from bot.web.site import markdown
 from bot.web.site.lists import fit_rows
 from bot.web.site.times import stamp
-from ledger.metadata import lines_of
+from ledger.model.metadata import metadata_lines
 from ledger.views.checks import CheckRow
 from ledger.views.hand_overs import HandOverRow
 from ledger.views.reports import ReportRow
@@ -40,7 +40,7 @@ def report_view(report: ReportRow | None, card_brief: str, checks: tuple[CheckRo
         ("Changed", report.changed),
         ("To check", report.check),
         ("Open questions", report.open_questions),
-        ("Metadata", lines_of(report.metadata)),
+        ("Metadata", metadata_lines(report.metadata)),
     )
     return ReportView(
         markdown.render(report.done), _filled(lists), list_criteria(card_brief, (report,), checks)
@@ -50,7 +50,9 @@ def report_view(report: ReportRow | None, card_brief: str, checks: tuple[CheckRo
 def hand_over_view(row: HandOverRow) -> ReportView:
     """Return what a person handed over, as a report is shown."""
     by = Markup("<bdi>{}</bdi>, {}").format(plain(row.by, 60), stamp(row.at))
-    return ReportView(markdown.render(row.text), _filled([("Metadata", lines_of(row.metadata))]), (), by)
+    return ReportView(
+        markdown.render(row.text), _filled([("Metadata", metadata_lines(row.metadata))]), (), by
+    )
 
 
 def _filled(lists: Iterable[tuple[str, Sequence[str]]]) -> Sequence[tuple[str, Sequence[Markup]]]:

@@ -12,7 +12,7 @@ from ledger.events.stage import SnapshotTaken
 from ledger.events.workspace import FolderKept, FolderRestored
 from ledger.ids import CardId, RunId
 from ledger.log import event_store
-from ledger.run_modes import key_of_folder
+from ledger.model.run_modes import key_of_folder
 from ledger.views import changed_files, folders, runs
 from tests.ledger.samples import BOARD, CARD, RUN, any_event, board_seen, card_seen, later, run_queued
 

@@ -18,7 +18,7 @@ from ledger.events.run import PlanProposed, PlanTicked, Progressed, RunRequeued
 from ledger.events.turn import BoardToolCalled, TurnEnded, TurnStarted
 from ledger.events.workspace import Checkpointed, WorkspaceRestored, WorkspaceTaken
 from ledger.model.limit_answers import answer_question
-from ledger.run_modes import INVESTIGATE
+from ledger.model.run_modes import INVESTIGATE
 from ledger.states import Ending
 from runner.agents.contract import Phase
 from runner.artifacts import s3

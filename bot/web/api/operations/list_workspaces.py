@@ -10,10 +10,10 @@ from bot.state import card_filters
 from bot.state.run_filters import MAX_DAYS
 from bot.web.api.operation import ApiModel, ApiRequest
 from ledger.log import event_store
+from ledger.model.run_modes import INVESTIGATE
 from ledger.queries import workspaces
 from ledger.queries.card_filter import CardScope
 from ledger.queries.workspaces import ListedWorkspace, WorkspaceFilter
-from ledger.run_modes import INVESTIGATE
 from runner.text.untrusted import without_invisible as clean
 
 PATH = "/workspaces"

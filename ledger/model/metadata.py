@@ -69,7 +69,7 @@ def _change(value: Any, change: Callable[[str], str]) -> Any:
     return value
 
 
-def lines_of(metadata: Metadata) -> tuple[str, ...]:
+def metadata_lines(metadata: Metadata) -> tuple[str, ...]:
     """Return a line for each entry, as people and agents read it: `name: value`."""
     return tuple(f"{name}: {_format(value)}" for name, value in metadata.items())
 

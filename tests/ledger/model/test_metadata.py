@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from ledger.metadata import MAX_BYTES, MAX_DEPTH, change_texts, describe_problem, lines_of
+from ledger.model.metadata import MAX_BYTES, MAX_DEPTH, change_texts, describe_problem, metadata_lines
 
 
 def nested(levels: int, innermost: Any = 1) -> Any:
@@ -49,4 +49,4 @@ def test_each_text_and_name_is_changed_wherever_it_stands() -> None:
     metadata = {"a": "x", "b": ["x", {"x": ("x", 1)}]}
     changed = change_texts(metadata, lambda text: text.replace("x", "y"))
     assert changed == {"a": "y", "b": ["y", {"y": ["y", 1]}]}
-    assert lines_of(changed) == ("a: y", 'b: ["y", {"y": ["y", 1]}]')
+    assert metadata_lines(changed) == ("a: y", 'b: ["y", {"y": ["y", 1]}]')
