@@ -18,7 +18,7 @@ def main(words: list[str]) -> int:
             if pages.OPERATIONS in changed:  # the command line is described from it, and has read the old one
                 sys.stdout.write("".join(f"{line}\n" for line in lines))
                 sys.stdout.flush()
-                os.execv(sys.executable, [sys.executable, "-m", "docs._make"])
+                os.execv(sys.executable, [sys.executable, "-m", "docs._make"])  # noqa: S606 - itself
         case ["--check"]:
             lines = [*pages.differences()]
             lines += ["these files are stale: run scripts/docs"] if lines else []
