@@ -154,6 +154,7 @@ def _fact_lines(
 ) -> Iterable[str]:
     """Yield one fact of an answer: a line, or what it holds below its name."""
     value = document[name]
+    below: Iterable[str]
     match value:
         case [dict(), *_] if not isinstance(columns, Mapping):
             yield from answer_rows(value, columns)
