@@ -44,7 +44,7 @@ def _has_failed(policy: Policy, column: ColumnPolicy, run: RunRow, other: str) -
     rules = column.with_workflow(run.workflow, flow) if flow else column
     limits = {key: getattr(then, key) for key in CAPS}
     played = rules.played_by(other, policy.board.specialists).model_copy(update=limits)
-    return run.played_by == other or played.to_json() == run.settings
+    return run.played_by == other or played.to_json() == then.to_json()  # settings of before lack keys
 
 
 def retry_part(policy: Policy, snapshot: Snapshot, failed: RunId, *, by: str, whole: CardId) -> Decision:

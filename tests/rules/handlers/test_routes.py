@@ -92,6 +92,10 @@ def test_a_retry_comes_first_and_the_route_when_it_has_failed_as_well() -> None:
     by_codex = RETRIES.board.columns["In Progress"].played_by("codex", {}).to_json()
     same = card(run=ended(Ending.FAILED, settings=by_codex))
     assert moves(same, end(Ending.FAILED), RETRIES) == [("Triage", "failure:r1", "In Progress")]
+    before = by_codex.replace('"recent_work":0,', "")  # as an earlier Cardinal kept them
+    earlier = card(run=ended(Ending.FAILED, settings=before))
+    assert before != by_codex
+    assert moves(earlier, end(Ending.FAILED), RETRIES) == [("Triage", "failure:r1", "In Progress")]
     fewer_turns = by_codex.replace('"max_turns":60', '"max_turns":9')
     assert fewer_turns != by_codex
     limited = card(run=ended(Ending.FAILED, settings=fewer_turns))
