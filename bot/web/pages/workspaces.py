@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from urllib.parse import urlencode
 
 from flask import Response, make_response, render_template, request
+from markupsafe import Markup
 from pydantic import ValidationError
 
 from bot.state.card_filters import MAX_CHARS, FilterError
@@ -62,7 +63,7 @@ def _row(it: WorkspaceInList) -> dict[str, object]:
         f"{it.size_mb:g} MB" if it.size_mb else "",
         f"branch {plain(it.branch)}" if it.branch and not it.investigates else "",
         "investigation" if it.investigates else "",
-        f"last used {stamp(it.used_at)}",
+        Markup("last used {}").format(stamp(it.used_at)),
     )
     more = it.uncommitted_files - len(it.uncommitted)
     names = [*map(plain, it.uncommitted), *([f"{more} more"] if more > 0 else [])]
@@ -73,7 +74,7 @@ def _row(it: WorkspaceInList) -> dict[str, object]:
         "title": plain(it.title, MAX_TITLE),
         "run": it.run,
         "status": state_word(it.status),
-        "facts": " · ".join(filter(None, facts)),
+        "facts": Markup(" · ").join(filter(None, facts)),
         "uncommitted": ", ".join(names),
         "unsaved": plain("; ".join(it.unsaved), 400),
         "clean_by": plain(it.clean_by),

@@ -40,7 +40,9 @@ class Browser:
 
     def get(self, path: str, method: str = "GET", **headers: str) -> TestResponse:
         named = {name.replace("_", "-"): text for name, text in headers.items()}
-        return self.here.open(path, method=method, base_url=self.public, headers=named, buffered=True)
+        answer = self.here.open(path, method=method, base_url=self.public, headers=named, buffered=True)
+        assert b"&lt;time" not in answer.data, f"{path} shows the markup of a time"
+        return answer
 
     def begins(self, path: str = "/") -> str:
         """Press "Sign in with GitHub" on a page; return the address on GitHub."""
