@@ -54,7 +54,7 @@ def list_recent(
 def count_assigned(db: Connection, scope: CardScope, labels: Mapping[str, str]) -> dict[str, int]:
     """Return for each choice of an agent how many open cards in sight a command or a label gives to it.
 
-    `labels` has the label of each choice, which counts in any case of letters. A command counts before labels.
+    `labels` has the label of each choice, which counts in any case. A command counts before labels.
     """
     joined = cards.outerjoin(agent_pins, agent_pins.c.card_id == cards.c.card_id)
     joined = joined.outerjoin(runs, runs.c.run_id == cards.c.run_id)
