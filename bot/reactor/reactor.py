@@ -49,7 +49,7 @@ from rules.handlers.issue_links import follow_other
 from rules.intents.outbound import Decision
 from rules.policy.model import Policy
 from rules.runs import kill_switch
-from rules.runs.rerun import stop_rerun
+from rules.runs.rerun import lose_access, stop_rerun
 from rules.snapshot import Snapshot
 
 log = logging.getLogger(__name__)
@@ -191,6 +191,9 @@ def _spread_access(
     be too many, and nothing can be written while access is lost.
     """
     target = event.after if isinstance(event, RepositoryMoved) else event.target
+    if isinstance(event, AccessLost):
+        for run in (it for it in runs.list_held(db, event.board_id) if it.kind == RERUN):
+            apply.apply(db, policies.in_force(db, run.board_id), lose_access(run, event), now=now)
     if "/" in target:
         concerned = [card.card_id for card in placements.cards_working_in(db, target)]
     else:

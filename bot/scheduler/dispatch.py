@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 from functools import partial
 from types import MappingProxyType
 from weakref import WeakKeyDictionary
@@ -16,7 +16,17 @@ from bot.state import loads, policies, same_issue, snapshots
 from bot.system import liveness
 from ledger.errors import CardinalError
 from ledger.events.board import CardExplained
-from ledger.events.run import CHECK, OWN, RERUN, RunClaimed, RunEnded, RunHung, RunParked, RunRequeued
+from ledger.events.run import (
+    CHECK,
+    OWN,
+    RERUN,
+    RunClaimed,
+    RunEnded,
+    RunHung,
+    RunParked,
+    RunRequeued,
+    RunStopAsked,
+)
 from ledger.ids import BoardId, RunId
 from ledger.log import event_store
 from ledger.model.run_modes import workspace_name
@@ -43,6 +53,9 @@ from runner.run.run_spec import AGAIN
 
 MAX_WAITING = 50  # how far down a column's queue a tick looks: more cannot start at once anyway
 LEASE_PREFIX = "run:"
+OBEYS_WITHIN = timedelta(
+    minutes=2
+)  # a worker of somebody's own that people stop hears of it by its next word
 
 
 @dataclass(frozen=True, slots=True)
@@ -340,10 +353,11 @@ def reap_runs(
     one is killed: two agents must never share a workspace. After an `outage` of the ledger, when nobody
     could renew a lease, no retry is spent.
     """
+    unheard = () if outage else _stop_unheard(engine, now)
     with event_store.reading(engine) as db:
         late = tuple(filter(sure, leases.list_expired(db, LEASE_PREFIX)))
     if not late:
-        return ()
+        return unheard
     for lease in late:
         liveness.end_holder(lease.holder)  # before writing: it may sleep with the ledger's lock in its hands
     reaped = []
@@ -361,7 +375,31 @@ def reap_runs(
                 )
                 reaped.append(run.run_id)
         reactor.advance(db, now=now)
-    return tuple(reaped)
+    return (*unheard, *reaped)
+
+
+def _stop_unheard(engine: Engine, now: datetime) -> tuple[RunId, ...]:
+    """Stop the runs of somebody's own workers from which no word came since people asked, however long their
+    claim lasts: nothing of them runs here. Their next word is refused.
+    """
+    with event_store.reading(engine) as db:
+        held = [run for run in runs.list_held(db) if run.agent == OWN and run.stop_asked]
+        asked = {run.run_id: event_store.newest_of(db, f"run:{run.run_id}", RunStopAsked, 1) for run in held}
+    late = [run for run in held if any(now - at >= OBEYS_WITHIN for at, _ in asked[run.run_id])]
+    if not late:
+        return ()
+    stopped = []
+    with event_store.writing(engine) as db:
+        for known in late:
+            run = runs.get(db, known.run_id)
+            lease = leases.find_held(db, f"{LEASE_PREFIX}{known.run_id}", known.generation)
+            if run is None or lease is None or run.state not in RUN_HELD:
+                continue
+            leases.release(db, lease)
+            event_store.append(db, stop_own(run), at=now)
+            stopped.append(run.run_id)
+        reactor.advance(db, now=now)
+    return tuple(stopped)
 
 
 def record_hang(engine: Engine, run_id: RunId, generation: int, silent_s: float, *, now: datetime) -> None:

@@ -4,11 +4,11 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, Select, and_, false, func, or_, select
+from sqlalchemy import Connection, Select, Text, and_, func, select, type_coerce
 
 from ledger.events.run import CHECK
 from ledger.ids import CardId, RunId
-from ledger.queries.card_filter import CardScope, has_label, within
+from ledger.queries.card_filter import CardScope, within
 from ledger.states import CardState, Ending, RunState
 from ledger.views.cards import cards
 from ledger.views.instructions import agent_pins
@@ -54,16 +54,21 @@ def list_recent(
 def count_assigned(db: Connection, scope: CardScope, labels: Mapping[str, str]) -> dict[str, int]:
     """Return for each choice of an agent how many open cards in sight a command or a label gives to it.
 
-    `labels` has the label of each choice. A command counts before labels.
+    `labels` has the label of each choice, which counts in any case. A command counts before labels.
     """
     joined = cards.outerjoin(agent_pins, agent_pins.c.card_id == cards.c.card_id)
     joined = joined.outerjoin(runs, runs.c.run_id == cards.c.run_id)
     is_open = and_(within(scope), ~cards.c.archived, cards.c.state != CardState.DONE)
-    unpinned = func.coalesce(agent_pins.c.choice, "") == ""
-    counts = {}
-    for choice, label in labels.items():
-        mine = or_(agent_pins.c.choice == choice, and_(unpinned, has_label(label) if label else false()))
-        counts[choice] = int(db.scalar(select(func.count()).select_from(joined).where(is_open, mine)) or 0)
+    pin = func.coalesce(agent_pins.c.choice, "")
+    pinned = select(pin, func.count()).select_from(joined).where(is_open, pin != "").group_by(pin)
+    counts = dict.fromkeys(labels, 0) | {it: int(n) for it, n in db.execute(pinned) if it in labels}
+    named = {choice: label.casefold() for choice, label in labels.items() if label}
+    stored = type_coerce(cards.c.labels, Text) != "[]"
+    labelled = select(cards.c.labels, cards.c.barred).select_from(joined).where(is_open, pin == "", stored)
+    for its, barred in db.execute(labelled) if named else ():
+        has = {label.casefold() for label in its if label not in barred}
+        for choice in (choice for choice, label in named.items() if label in has):
+            counts[choice] += 1
     return counts
 
 

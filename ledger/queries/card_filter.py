@@ -146,11 +146,6 @@ def _conditions(card_filter: CardFilter) -> Iterator[ColumnElement[bool]]:
         yield or_(_NAME.iendswith(end, autoescape=True), *titled)
 
 
-def has_label(label: str) -> ColumnElement[bool]:
-    """Return the condition that a card has the label and may be chosen for by it."""
-    return and_(_has(_LABELS, label), ~_has(type_coerce(cards.c.barred, Text), label))
-
-
 def _cases(word: str) -> set[str]:
     """Return how a title may have the word: databases take no notice of case in ASCII alone."""
     return {word} if word.isascii() else {word, word.lower(), word.upper(), word.capitalize()}

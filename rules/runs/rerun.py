@@ -1,5 +1,6 @@
 """Runs that do again what an earlier one did, beside the card's own: what is shown of them, and their end."""
 
+from ledger.events.access import AccessLost
 from ledger.events.board import StopOrdered
 from ledger.events.run import RunEnded, RunEvent, RunParked, RunQueued, RunStopAsked
 from ledger.ids import CardId
@@ -9,6 +10,7 @@ from ledger.states import Ending, RunState
 from rules.card.left_column import end_waiting
 from rules.intents.outbound import Decision, Intent, PostReport, UpdateTicker, WriteFindings, WriteRunComment
 from rules.snapshot import Snapshot
+from rules.text import plain
 
 MAX_AT_ONCE = 3  # of a card
 ASKED = (
@@ -48,3 +50,13 @@ def stop_rerun(run: RunRow, event: StopOrdered) -> Decision:
         return Decision()
     stop = RunStopAsked(run.run_id, "cancel", event.by, f"{event.scope} stopped")
     return Decision((stop,), (f"the {event.scope} is stopped",))
+
+
+def lose_access(run: RunRow, event: AccessLost) -> Decision:
+    """Cancel a live rerun of a repository that is out of reach: it could not push, and waits for nobody."""
+    places = {run.repository.casefold(), run.repository.partition("/")[0].casefold()}
+    is_hit = run.board_id == event.board_id and event.target.casefold() in places
+    if not is_hit or event.reason == "permissions" or run.stop_asked:
+        return Decision()
+    because = f"{plain(event.target, 100)} is out of reach"
+    return Decision((RunStopAsked(run.run_id, "cancel", "policy", because),), (because,))

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from ledger.event import Event
+from ledger.events.access import AccessLost
 from ledger.events.board import CardArchived, IssueClosed, StopOrdered
 from ledger.events.run import (
     BranchPushed,
@@ -26,7 +27,7 @@ from rules.intents.internal import QueueRun
 from rules.intents.outbound import PostReport, Say, WriteFindings, WriteRunComment
 from rules.policy.column import ColumnPolicy
 from rules.policy.model import Policy, parse
-from rules.runs.rerun import stop_rerun
+from rules.runs.rerun import lose_access, stop_rerun
 from rules.snapshot import Snapshot
 from tests.rules.chatops.test_offers import PICKY
 from tests.rules.commands.cases import handled, told
@@ -218,3 +219,21 @@ def test_what_names_it_does_nothing_to_the_card_s_own_run(own: RunRow, command: 
 def test_a_kill_switch_cancels_it(scope: str, target: str, stops: bool) -> None:
     asked = stop_rerun(BESIDE, StopOrdered(BOARD, scope, target, "bob")).intents
     assert bool(asked) == stops
+
+
+@pytest.mark.parametrize(
+    ("target", "reason", "stops"),
+    [
+        ("acme/shop", "removed", True),
+        ("Acme/Shop", "archived", True),
+        ("acme", "uninstalled", True),
+        ("acme/shop", "permissions", False),
+        ("acme/other", "removed", False),
+        ("ac", "removed", False),
+    ],
+)
+def test_it_is_cancelled_where_its_repository_is_out_of_reach(target: str, reason: str, stops: bool) -> None:
+    lost = AccessLost(BOARD, target, reason, "")
+    asked = lose_access(BESIDE, lost).intents
+    assert [(it.run_id, it.how) for it in asked if isinstance(it, RunStopAsked)] == [(R2, "cancel")] * stops
+    assert not lose_access(replace(BESIDE, stop_asked="cancel"), lost).intents

@@ -21,6 +21,7 @@ from bot.web.api.operation import ApiModel, ApiRequest, SiteRequest
 from bot.web.api.operations.get_run import run_detail
 from ledger.events.board import BoardEvent
 from ledger.events.job import JobRequested
+from ledger.events.run import RERUN
 from ledger.ids import CardId
 from ledger.log import event_store
 from ledger.queries.run_rows import RunRows
@@ -126,7 +127,7 @@ def whole_job(call: ApiRequest, card: CardRow) -> Job:
         chosen, next_limits = choose_priority(policy, card), describe_next_run(policy, card)
         newest = runs.get(db, card.run_id) if card.run_id else None  # a check of a push is none of its runs
         rows = RunRows.read(db, newest) if newest else None
-        told = reports.of_runs(db, [it.run_id for it in listed])
+        told = reports.of_runs(db, [it.run_id for it in listed if it.kind != RERUN])
         board = address_of_board(db, card)
         handed_over = hand_overs.newest(db, card.card_id, MAX_HAND_OVERS)
     question = rows.open_question if rows else None

@@ -68,8 +68,8 @@ def test_a_run_beside_its_card_s_own_is_no_try_of_a_halted_board(cardinal: Cardi
     for _ in range(3):
         fail(cardinal, cardinal.ready()[0])
     cardinal.say(items[0], "/cardinal rerun")
-    cardinal.drag(items[1], "Tasks")
-    cardinal.drag(items[1], "In Progress")
+    cardinal.catch_up(publish=False)
+    cardinal.say(items[1], "/cardinal retry")
     cardinal.catch_up(publish=False)
     assert cardinal.ready() == ()
     cardinal.clock.forward(601)

@@ -161,6 +161,26 @@ def test_a_worker_that_people_stop_is_told_at_its_next_word(pages: Pages, comman
     assert stale.get_json()["code"] == "stale"
 
 
+@pytest.mark.parametrize(("command", "state"), [("cancel", "ended"), ("pause board", "parked")])
+def test_one_that_says_nothing_is_stopped_all_the_same_however_long_its_claim_lasts(
+    pages: Pages, command: str, state: str
+) -> None:
+    cardinal, bob = pages.cardinal, Program(pages, "bob")
+    item = lying(pages)
+    run = claimed(bob, path_of(pages, item), lease_s=86_400)
+    cardinal.say(item, f"/cardinal {command}", who="alice")
+    cardinal.catch_up()
+    engine = cardinal.services.engine
+    assert dispatch.reap_runs(engine, now=cardinal.services.now()) == ()
+    cardinal.clock.forward(121)
+    assert dispatch.reap_runs(engine, now=cardinal.services.now(), outage=True) == ()
+    assert dispatch.reap_runs(engine, now=cardinal.services.now()) == (run["run"],)
+    assert dispatch.reap_runs(engine, now=cardinal.services.now()) == ()
+    assert cardinal.run_of(item).state == state
+    late = bob.send("POST", f"/runs/{run['run']}/report", report(run))
+    assert (late.status_code, late.get_json()["code"]) == (409, "stale"), late.text
+
+
 def test_rights_limits_stops_and_dependencies_hold_for_a_claim_too(pages: Pages) -> None:
     cardinal, bob = pages.cardinal, Program(pages, "bob")
     item = lying(pages)
