@@ -8,13 +8,13 @@ from ledger.events.findings import FindingsReported
 from ledger.events.pull import CheckFailure
 from ledger.events.related import CardProposed
 from ledger.ids import RunId
-from ledger.model.limit_answers import Code, Subject
 from ledger.rows.cards import CardRow
 from ledger.rows.ci import CiRow
 from ledger.rows.findings import FollowUpRow
 from ledger.rows.folders import FolderRow
 from ledger.rows.halts import HaltRow
 from ledger.rows.jobs import JobRow
+from ledger.rows.limit_answers import Code, Subject
 from ledger.rows.links import LinkRow
 from ledger.rows.losses import LossRow
 from ledger.rows.messages import MessageRow

@@ -33,11 +33,11 @@ from ledger.events.related import LinksSeen
 from ledger.events.run import RERUN, QuestionAnswered, RunClaimed, RunEnded, RunEvent
 from ledger.ids import BoardId, CardId, RunId
 from ledger.log import event_store
-from ledger.model.limit_answers import Code
 from ledger.queries import attempts, run_queue, siblings
 from ledger.queries import cards as card_queries
 from ledger.queue import restored
 from ledger.rows.cards import CardRow
+from ledger.rows.limit_answers import Code
 from ledger.states import CardState, Reason
 from ledger.views import boards, cards, links, placements, questions, runs
 from rules.answers import rule_about

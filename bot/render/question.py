@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from bot.render.markdown.checkboxes import box
 from bot.render.markdown.escape import Alert, alert, fit_comment, line, quote
-from ledger.model.limit_answers import CHOSEN_ONLY, Subject
+from ledger.rows.limit_answers import CHOSEN_ONLY, Subject
 from ledger.rows.questions import QuestionRow
 
 ASKERS: Mapping[str, str] = {

@@ -25,10 +25,10 @@ from ledger.errors import LedgerError
 from ledger.events.run import CHECK, RERUN
 from ledger.ids import RunId
 from ledger.log import event_store
-from ledger.model.limit_answers import Code, Subject
 from ledger.model.run_modes import FIX, INVESTIGATE
 from ledger.queue.leases import Lease
 from ledger.rows.cards import CardRow
+from ledger.rows.limit_answers import Code, Subject
 from ledger.rows.runs import RunRow
 from ledger.views import briefings as made_briefings
 from ledger.views import cards, children, ci, grants, messages, plans, policies, questions, runs, threads

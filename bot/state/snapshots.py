@@ -23,13 +23,13 @@ from ledger.events.run import (
 )
 from ledger.ids import BoardId, CardId, RunId
 from ledger.log import event_store
-from ledger.model.limit_answers import Code
 from ledger.model.run_modes import FIX
 from ledger.queries import attempts, run_queue, siblings, workspaces
 from ledger.queue import outbox
 from ledger.rows.cards import CardRow
 from ledger.rows.findings import FollowUpRow
 from ledger.rows.folders import FolderRow
+from ledger.rows.limit_answers import Code
 from ledger.rows.links import LinkRow
 from ledger.rows.losses import LossRow
 from ledger.rows.placements import PlacementRow

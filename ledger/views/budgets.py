@@ -23,8 +23,8 @@ from ledger.events.run import (
 )
 from ledger.fold import Fold
 from ledger.ids import NO_QUESTION, BoardId, CardId, QuestionId, RunId
-from ledger.model.limit_answers import Code, Subject, code_of, limit_extended_by
 from ledger.model.spend_limits import value_of
+from ledger.rows.limit_answers import Code, Subject, code_of, limit_extended_by
 from ledger.states import RunState
 from ledger.views import questions
 from ledger.views.cards import cards

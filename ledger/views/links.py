@@ -40,8 +40,8 @@ from ledger.events.board import CardConverted, CardStateChanged, IssueClosed, Is
 from ledger.events.related import LinksSeen
 from ledger.fold import Fold
 from ledger.ids import CardId
-from ledger.model.limit_answers import Code
 from ledger.rows.cards import CardRow
+from ledger.rows.limit_answers import Code
 from ledger.rows.links import LinkRow
 from ledger.states import CardState, RunState
 from ledger.views import cards as known_cards

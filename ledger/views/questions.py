@@ -12,8 +12,8 @@ from ledger.event import Recorded
 from ledger.events.run import QuestionAnswered, QuestionAsked, RunEnded
 from ledger.fold import Fold
 from ledger.ids import CardId, QuestionId, RunId
-from ledger.model import limit_answers
-from ledger.model.limit_answers import Code, Subject
+from ledger.rows import limit_answers
+from ledger.rows.limit_answers import Code, Subject
 from ledger.rows.questions import QuestionRow
 from ledger.views.runs import runs
 

@@ -21,6 +21,7 @@ from sqlalchemy import (
     text,
 )
 
+from ledger.db.column_types import storable
 from ledger.db.rows import (
     add,
     all_rows,
@@ -219,7 +220,8 @@ def _fold_repository_moved(db: Connection, _recorded: Recorded, event: Repositor
 
 def rename_folders(db: Connection, column: Column[Any], event: RepositoryMoved) -> None:
     """Give the folders of a repository that was renamed their new names, in a column of folders' names."""
-    before, after = (key_of_folder(event.board_id, name, "") for name in (event.before, event.after))
+    names = (event.before, event.after)
+    before, after = (storable(key_of_folder(event.board_id, name, "")) for name in names)
     mine = column.startswith(before, autoescape=True)
     db.execute(column.table.update().where(mine).values({column: func.replace(column, before, after)}))
 

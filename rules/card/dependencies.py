@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from ledger.ids import RunId
-from ledger.model.limit_answers import (
+from ledger.rows.limit_answers import (
     GO_WITHOUT,
     RETRY_PART,
     STOP,

@@ -6,7 +6,7 @@ from ledger.event import RuleEvent
 from ledger.events.board import CardHeldBack, CardMoved
 from ledger.events.run import RunEnded, RunStopAsked
 from ledger.model.column_names import same_column
-from ledger.model.limit_answers import CANCEL, FINISH, Code, Subject, answer_question, of_rules
+from ledger.rows.limit_answers import CANCEL, FINISH, Code, Subject, answer_question, of_rules
 from ledger.rows.runs import RunRow
 from ledger.states import RUN_HELD, Ending, RunState
 from rules.card.state import derive_state

@@ -2,7 +2,7 @@
 
 from ledger.events.conversation import PersonSaid
 from ledger.events.run import RunSteered
-from ledger.model.limit_answers import CHOSEN_ONLY, Subject, subject_of
+from ledger.rows.limit_answers import CHOSEN_ONLY, Subject, subject_of
 from ledger.rows.questions import QuestionRow
 from ledger.rows.runs import RunRow
 from ledger.states import RUN_HELD, CardState, RunState

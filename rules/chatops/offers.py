@@ -5,8 +5,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import IntEnum
 
-from ledger.model.limit_answers import Subject
 from ledger.parts import charter
+from ledger.rows.limit_answers import Subject
 from rules.chatops.parser import Parsed, Permitted, permit, refusal_to_answer
 from rules.policy.model import Policy
 from rules.registry import COMMANDS

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 
-from ledger.model.limit_answers import SPENDING, Subject
 from ledger.model.metadata import Metadata
 from ledger.model.reply_text import says_more
+from ledger.rows.limit_answers import SPENDING, Subject
 from rules.policy.model import Policy
 from rules.policy.roles import Role, is_covered, role_of
 from rules.registry import COMMANDS

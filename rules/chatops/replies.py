@@ -4,7 +4,7 @@ from datetime import datetime, timedelta
 
 from ledger.events.conversation import CommandGiven, CommandRefused
 from ledger.events.run import RunRequeued, RunStopAsked
-from ledger.model.limit_answers import (
+from ledger.rows.limit_answers import (
     CANCEL,
     CHOSEN_ONLY,
     FINISH,

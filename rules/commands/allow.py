@@ -7,7 +7,7 @@ from datetime import datetime
 
 from ledger.events.agent import CardToolAllowed
 from ledger.events.conversation import CommandGiven
-from ledger.model.limit_answers import Code, Subject, subject_of
+from ledger.rows.limit_answers import Code, Subject, subject_of
 from rules.chatops.parser import WORKFLOWS
 from rules.chatops.replies import choose_answer, say
 from rules.intents.outbound import Decision

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from ledger.events.conversation import CommandGiven
-from ledger.model.limit_answers import CHOSEN_ONLY, subject_of
+from ledger.rows.limit_answers import CHOSEN_ONLY, subject_of
 from ledger.rows.questions import QuestionRow
 from rules.card.trigger import was_before
 from rules.chatops import replies

@@ -5,7 +5,7 @@ from datetime import datetime
 
 from ledger.events.conversation import CommandGiven
 from ledger.events.run import PlanApproved, PlanRebound, PlanRedirected, RunRequeued
-from ledger.model.limit_answers import Code, Subject, subject_of
+from ledger.rows.limit_answers import Code, Subject, subject_of
 from ledger.rows.questions import QuestionRow
 from ledger.rows.runs import RunRow
 from ledger.states import RunState

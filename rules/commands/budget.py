@@ -6,7 +6,7 @@ from datetime import datetime
 
 from ledger.events.budget import BudgetRaised
 from ledger.events.conversation import CommandGiven
-from ledger.model.limit_answers import Code, Subject, budget_answer, subject_of
+from ledger.rows.limit_answers import Code, Subject, budget_answer, subject_of
 from ledger.rows.runs import RunRow
 from ledger.states import RUN_HELD
 from rules.card.trigger import was_before

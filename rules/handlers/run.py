@@ -9,10 +9,10 @@ from ledger.events.board import BoardHalted, HaltLifted
 from ledger.events.run import RunRequeued
 from ledger.ids import CardId
 from ledger.model.column_names import column_key, same_column
-from ledger.model.limit_answers import Code, Subject, subject_of
 from ledger.model.policy_settings import Pipelines
 from ledger.model.run_modes import FIX, INVESTIGATE
 from ledger.rows.halts import HaltRow
+from ledger.rows.limit_answers import Code, Subject, subject_of
 from ledger.rows.runs import RunRow
 from ledger.states import BY_ITSELF, CardState, Ending, RunState
 from rules.answers import answers

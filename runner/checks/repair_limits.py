@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from ledger.events.guard import GuardsJudged
 from ledger.events.run import QuestionAsked
-from ledger.model.limit_answers import GO_ON, PUBLISH, STOP, Size, Subject
+from ledger.rows.limit_answers import GO_ON, PUBLISH, STOP, Size, Subject
 from runner.checks.command import explain_missing
 from runner.git.mirror import DiffStat
 from runner.guards.report import list_violations

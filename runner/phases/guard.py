@@ -7,7 +7,7 @@ from hashlib import sha256
 
 from ledger.events.guard import GuardsJudged, Violation
 from ledger.events.witness import CheckWitnessed, Witnessed, is_fewer
-from ledger.model.limit_answers import PUBLISH_PROTECTED, STOP, Subject
+from ledger.rows.limit_answers import PUBLISH_PROTECTED, STOP, Subject
 from runner.branch.export import export_commit, list_published, peoples, read_base_head
 from runner.checks.by_path import all_lines
 from runner.checks.repair_limits import check_refusals

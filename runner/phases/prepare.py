@@ -7,7 +7,7 @@ from ledger.events.artifact import BRIEFING, SET_ASIDE, SET_ASIDE_NAME
 from ledger.events.instruction import SkillsChosen
 from ledger.events.run import BriefingMade, Progressed, RunEvent
 from ledger.events.workspace import WorkspaceTaken
-from ledger.model.limit_answers import STOP, TRY_AGAIN, WITHOUT_REBASE, Code, Subject
+from ledger.rows.limit_answers import STOP, TRY_AGAIN, WITHOUT_REBASE, Code, Subject
 from ledger.states import RunState
 from runner import errors, workspaces
 from runner.branch.export import export_commit, go_back_to_head, head_name, read_base_head, record_base_head

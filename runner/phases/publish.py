@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from ledger.events.branch import CommitsSigned
 from ledger.events.run import MAX_FILES, BranchExported, BranchPushed, RunEnded
-from ledger.model.limit_answers import PUBLISH, STOP, Size, Subject
+from ledger.rows.limit_answers import PUBLISH, STOP, Size, Subject
 from ledger.states import Ending, RunState
 from runner.branch.export import (
     export_commit,

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from ledger.events import stage as staged
 from ledger.events.brief import StageBriefed
 from ledger.events.run import UsageMetered
-from ledger.model.limit_answers import question
+from ledger.rows.limit_answers import question
 from ledger.states import RunState
 from runner.branch.export import export_commit, head_name
 from runner.checks.places import note_hosts, start_command

@@ -2,7 +2,7 @@
 
 from ledger.events.bounds import RoundBegan, ValidationWaived
 from ledger.events.run import ValidationEnded
-from ledger.model.limit_answers import GO_ON, STOP, Subject
+from ledger.rows.limit_answers import GO_ON, STOP, Subject
 from ledger.states import RunState
 from runner.branch.export import export_commit, head_name
 from runner.checks.by_path import checks_of

@@ -4,7 +4,7 @@ from typing import NoReturn
 
 from ledger.events.agent import SessionLost, ToolAllowed
 from ledger.events.run import PlanApproved, Progressed
-from ledger.model.limit_answers import AS_FAR, GO_ON, STOP, Code, Subject
+from ledger.rows.limit_answers import AS_FAR, GO_ON, STOP, Code, Subject
 from ledger.states import RunState
 from runner.agents.contract import READ_ONLY, Phase, Task
 from runner.branch.export import read_base_head

@@ -4,7 +4,7 @@ from itertools import accumulate
 from typing import assert_never
 
 from ledger.events.reproduction import FAILED, KILLED, PASSED, ReproductionPlayed
-from ledger.model.limit_answers import Subject
+from ledger.rows.limit_answers import Subject
 from runner.agents.contract import Phase
 from runner.run.facts import Plan, StageVisit
 from runner.run.history import History

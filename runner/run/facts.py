@@ -13,7 +13,7 @@ from ledger.events.guard import GuardsJudged, Violation
 from ledger.events.related import CardLinked, CardProposed, PipelineLimited
 from ledger.events.run import BranchPushed, QuestionAsked, UsageMetered
 from ledger.ids import QuestionId
-from ledger.model.limit_answers import (
+from ledger.rows.limit_answers import (
     OF_TURN,
     Code,
     QuestionSource,

@@ -18,7 +18,7 @@ from ledger.events.turn import BoardToolCalled, SteeringHeard, TurnEnded, TurnSt
 from ledger.events.witness import CheckWitnessed
 from ledger.events.workspace import Checkpointed, WorkspaceRestored, WorkspaceTaken
 from ledger.ids import QuestionId, RunId
-from ledger.model.limit_answers import OF_TURN, Code, QuestionSource, Subject, asker_of, code_of
+from ledger.rows.limit_answers import OF_TURN, Code, QuestionSource, Subject, asker_of, code_of
 from ledger.states import RunState
 from ledger.views.runs import state_after
 from runner.run.facts import (

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from math import ceil
 
-from ledger.model.limit_answers import Subject
 from ledger.model.spend_limits import Limit
+from ledger.rows.limit_answers import Subject
 from runner.run.run_spec import Limits
 
 

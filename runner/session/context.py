@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from typing import NoReturn
 
 from ledger.events.run import QuestionAsked, RunStepped
-from ledger.model import limit_answers
-from ledger.model.limit_answers import LIMITS, NOTHING, AnswerChoice, Code, Size, Subject
+from ledger.rows import limit_answers
+from ledger.rows.limit_answers import LIMITS, NOTHING, AnswerChoice, Code, Size, Subject
 from ledger.states import RunState
 from runner.agents.contract import AgentAdapter
 from runner.errors import SpawnError

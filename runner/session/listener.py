@@ -10,9 +10,9 @@ from typing import Any, assert_never
 from ledger.events import agent as seen
 from ledger.events.artifact import ArtifactDropped
 from ledger.events.run import Progressed, RunEvent, SessionStarted, ToolUsed
-from ledger.model import limit_answers
-from ledger.model.limit_answers import Subject
 from ledger.model.strict_json import StrictJsonError, parse_json
+from ledger.rows import limit_answers
+from ledger.rows.limit_answers import Subject
 from runner.agents import contract
 from runner.agents.board_tools import BadCall, BoardCall, call_id_of, check_call, offer_tools
 from runner.gateway.control import messages

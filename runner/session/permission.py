@@ -11,7 +11,7 @@ from enum import StrEnum
 from fnmatch import fnmatchcase
 from hashlib import scrypt
 
-from ledger.model.limit_answers import ALLOW_CARD, ALLOW_ONCE, DENY
+from ledger.rows.limit_answers import ALLOW_CARD, ALLOW_ONCE, DENY
 from runner.agents.contract import PermissionAsked
 from runner.run.run_spec import ToolSpec
 from runner.text.plain import CUT, one_line

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ledger.model.limit_answers import STOP, AnswerChoice, Code, Subject
+from ledger.rows.limit_answers import STOP, AnswerChoice, Code, Subject
 from runner.agents.board_tools import AskInput, BlockInput, FinishInput, GoToStageInput, Tool
 from runner.run.facts import Question
 from runner.run.history import History

@@ -8,7 +8,7 @@ from functools import lru_cache
 from ledger.events import run as happened
 from ledger.events.related import CardLinked, CardProposed, PipelineLimited
 from ledger.events.turn import BoardToolCalled
-from ledger.model.limit_answers import MAKE_CARD, NO_CARD, Subject, is_reserved, of_agent, question
+from ledger.rows.limit_answers import MAKE_CARD, NO_CARD, Subject, is_reserved, of_agent, question
 from runner.agents import board_tools
 from runner.run.history import History
 from runner.run.run_spec import RunSpec

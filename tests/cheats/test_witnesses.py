@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from ledger.events.witness import witness_text
-from ledger.model.limit_answers import PUBLISH_PROTECTED
+from ledger.rows.limit_answers import PUBLISH_PROTECTED
 from ledger.states import Ending
 from runner.run.run_spec import Guards, RunSpec
 from tests.cheats.shop import BREAK, COMMIT, FINISH, PLAN, delivered, nothing_left, run

@@ -6,7 +6,7 @@ import pytest
 
 from ledger.events.budget import BudgetRaised
 from ledger.ids import RunId
-from ledger.model.limit_answers import Code, budget_answer
+from ledger.rows.limit_answers import Code, budget_answer
 from ledger.states import Ending
 from runner.errors import KilledError
 from tests.contracts.stand import COMMIT, EDIT, FINISH, LIMITS, PLAN, Stand, first_of_all

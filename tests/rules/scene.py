@@ -9,8 +9,8 @@ from ledger.events.conversation import CommandGiven, PersonSaid
 from ledger.events.findings import FindingsReported, FollowUp
 from ledger.events.run import CHECK, QuestionAnswered
 from ledger.ids import BoardId, CardId, QuestionId, RunId
-from ledger.model.limit_answers import Code, asker_of, subject_of
 from ledger.rows.ci import CiRow
+from ledger.rows.limit_answers import Code, asker_of, subject_of
 from ledger.rows.losses import LossRow
 from ledger.rows.messages import MessageRow
 from ledger.rows.placements import PlacementRow

@@ -29,9 +29,9 @@ from ledger.events.run import (
 from ledger.ids import CardId, RunId
 from ledger.lifecycle.backup import backup, restore
 from ledger.log import event_store
-from ledger.model.limit_answers import answer_question
 from ledger.queue import leases
 from ledger.queue.leases import Lease
+from ledger.rows.limit_answers import answer_question
 from ledger.rows.threads import ThreadRow
 from runner.errors import UnverifiedCommitError
 from runner.exec.child import StopGrace

@@ -24,7 +24,7 @@ from ledger.events import (
     run,
     stage,
 )
-from ledger.model.limit_answers import Code, Subject, code_of, subject_of
+from ledger.rows.limit_answers import Code, Subject, code_of, subject_of
 from rules.chatops.parser import door_of
 
 Row = dict[str, Any]

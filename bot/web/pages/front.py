@@ -20,11 +20,11 @@ from bot.web.site.times import when
 from bot.web.site.visibility import VisibleBoard, may_see
 from ledger.ids import BoardId, CardId
 from ledger.log import event_store
-from ledger.model.limit_answers import Subject
 from ledger.queries import lanes
 from ledger.queries.card_filter import CardScope
 from ledger.queries.lanes import LANES, PLAN, WAITING_LANES, Lane, LaneCards, ListedCard
 from ledger.queue.sign_ins import SignIn
+from ledger.rows.limit_answers import Subject
 from ledger.views import cards
 from rules.chatops.parser import may_answer
 from rules.text import plain

@@ -20,7 +20,7 @@ from ledger.events.run import (
 )
 from ledger.ids import QuestionId
 from ledger.log import event_store
-from ledger.model.limit_answers import of_agent
+from ledger.rows.limit_answers import of_agent
 from ledger.states import Ending, RunState
 from rules.intents.outbound import Decision
 from rules.policy.model import default_policy

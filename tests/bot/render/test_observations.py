@@ -17,7 +17,7 @@ from ledger.events.budget import BudgetRaised, BudgetReserved
 from ledger.events.run import QuestionAsked, RunEnded, RunParked
 from ledger.ids import QuestionId
 from ledger.log import event_store
-from ledger.model.limit_answers import GO_ON, STOP
+from ledger.rows.limit_answers import GO_ON, STOP
 from ledger.states import Ending
 from ledger.views import questions
 from tests.bot.render.past import RUN, Past, R

@@ -16,7 +16,7 @@ from ledger.events.run import QuestionAsked, RunEnded, RunParked, RunQueued, Usa
 from ledger.ids import BoardId, CardId, QuestionId, RunId
 from ledger.lifecycle.open import open_ledger
 from ledger.log import event_store
-from ledger.model.limit_answers import GO_ON, STOP
+from ledger.rows.limit_answers import GO_ON, STOP
 from ledger.states import CardState, Ending
 from ledger.views import budgets
 from rules.policy.model import parse

@@ -14,8 +14,8 @@ from ledger.events.conversation import CommandGiven
 from ledger.events.run import QuestionAnswered, RunRequeued, RunStepped
 from ledger.ids import CardId, RunId
 from ledger.log import event_store
-from ledger.model.limit_answers import GO_ON
 from ledger.model.spend_limits import Limit
+from ledger.rows.limit_answers import GO_ON
 from ledger.states import RunState
 from ledger.views import budgets, cards, runs
 from ledger.views.spend import sum_by_limit as shared_spend

@@ -10,9 +10,9 @@ from ledger.event import Event
 from ledger.events import agent, budget, conversation, run
 from ledger.ids import CardId, QuestionId, RunId
 from ledger.log import event_store
-from ledger.model import limit_answers
-from ledger.model.limit_answers import Code, Subject
 from ledger.model.spend_limits import Limit
+from ledger.rows import limit_answers
+from ledger.rows.limit_answers import Code, Subject
 from ledger.states import Ending, RunState
 from ledger.views import budgets, observations, runs, spend
 from tests.ledger.samples import BOARD, CARD, NOW, RUN, card_seen, later, run_queued

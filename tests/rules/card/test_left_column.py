@@ -6,7 +6,7 @@ import pytest
 
 from ledger.events.board import CardArrived, CardHeldBack, CardMoved
 from ledger.events.run import QuestionAnswered, QuestionAsked, RunEnded, RunStopAsked
-from ledger.model.limit_answers import CANCEL, FINISH, Subject
+from ledger.rows.limit_answers import CANCEL, FINISH, Subject
 from ledger.states import CardState, Ending, RunState
 from rules.card.left_column import MAX_BACK
 from rules.intents.internal import QueueRun

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from ledger.ids import CardId
-from ledger.model.limit_answers import Subject
+from ledger.rows.limit_answers import Subject
 from ledger.rows.stops import StopRow
 from ledger.states import Ending, RunState
 from rules.chatops.offers import CommandOffer, list_permitted, others

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ledger.model.limit_answers import SPENDING, Subject
+from ledger.rows.limit_answers import SPENDING, Subject
 from rules.chatops.parser import (
     Mistyped,
     Parsed,

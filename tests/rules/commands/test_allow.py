@@ -4,7 +4,7 @@ import pytest
 
 from ledger.events.agent import CardToolAllowed
 from ledger.events.run import RunRequeued
-from ledger.model.limit_answers import Code
+from ledger.rows.limit_answers import Code
 from ledger.states import RunState
 from rules.chatops.parser import Parsed, permit
 from rules.intents.outbound import Say

@@ -4,7 +4,7 @@ import pytest
 
 from ledger.event import RuleEvent
 from ledger.events.run import RunRequeued, RunStopAsked
-from ledger.model.limit_answers import Code
+from ledger.rows.limit_answers import Code
 from ledger.states import RunState
 from rules.intents.outbound import Intent
 from tests.rules.commands.cases import handled, told

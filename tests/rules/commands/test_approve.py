@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from ledger.events.run import PlanApproved, PlanRebound, PlanRedirected, RunRequeued
-from ledger.model.limit_answers import Code
+from ledger.rows.limit_answers import Code
 from ledger.states import RunState
 from rules.intents.outbound import Say, UntickBoxes, WriteRunComment
 from rules.runs.plan_approval import digest_of_plan, issue_digest

@@ -7,7 +7,7 @@ import pytest
 
 from ledger.events.budget import BudgetRaised
 from ledger.events.run import RunRequeued
-from ledger.model.limit_answers import Code, budget_answer
+from ledger.rows.limit_answers import Code, budget_answer
 from ledger.states import RunState
 from rules.chatops.parser import Parsed, of_box, parse, permit
 from rules.intents.outbound import Say

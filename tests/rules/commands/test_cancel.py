@@ -3,7 +3,7 @@
 import pytest
 
 from ledger.events.run import RunStopAsked
-from ledger.model.limit_answers import Code
+from ledger.rows.limit_answers import Code
 from ledger.states import RunState
 from rules.snapshot import Snapshot
 from tests.rules.commands.cases import handled, told

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ledger.model.limit_answers import Code
+from ledger.rows.limit_answers import Code
 from rules.snapshot import Snapshot
 from tests.rules.commands.cases import handled, told
 from tests.rules.scene import LEAVING, answer_to, card, run

@@ -9,7 +9,7 @@ from ledger.event import Event
 from ledger.events.conversation import AssistantFailed, AssistantReplied, CommandRefused, PersonSaid
 from ledger.events.run import QuestionAnswered, RunRequeued, RunSteered
 from ledger.ids import QuestionId
-from ledger.model.limit_answers import CHOSEN_ONLY, Code, Subject
+from ledger.rows.limit_answers import CHOSEN_ONLY, Code, Subject
 from ledger.states import RUN_HELD, CardState, RunState
 from rules.decide import decide
 from rules.intents.outbound import AskAssistant, React, Say, UpdateTicker

@@ -202,7 +202,7 @@ def test_a_column_that_the_policy_does_not_name_is_like_an_inbox() -> None:
         ),
         (
             "    A: {archetype: inbox, on_entry: [{action: ai_task, prompt: x, labels: ['Cardinal:fix']}]}",
-            "board.columns.A.on_entry.0.labels.0: `Cardinal:fix` chooses for a card what a model's answer",
+            "board.columns.A.on_entry.0.labels.0: `Cardinal:fix` chooses a card's repository or mode, or",
         ),
         ("    A: {archetype: execution, on_success: {move: B}}", "unknown column `B`"),
         ("    A: {archetype: execution, on_success: move}", "write stay, or {move: <column>}"),

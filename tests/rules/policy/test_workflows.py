@@ -146,9 +146,7 @@ def test_why_a_run_has_its_workflow_is_said(rule: str, value: str, said: str) ->
 
 
 def test_a_specialist_plays_the_stages_of_the_workflow_that_was_chosen() -> None:
-    text = TEXT.replace(
-        "  workflow_labels", "  specialists: {prober: {agent: codex, persona: tester}}\n  workflow_labels"
-    )
+    text = TEXT.replace("  labels", "  specialists: {prober: {agent: codex, persona: tester}}\n  labels")
     text = text.replace("Plain: {archetype: execution,", 'Plain: {archetype: execution, agents: ["@prober"],')
     board = parse(text, home="acme/board").board
     alone = board.columns["Plain"].played_by("@prober", board.specialists)

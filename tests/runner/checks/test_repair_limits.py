@@ -8,7 +8,7 @@ import pytest
 
 from ledger.events.run import RunEvent
 from ledger.ids import QuestionId, RunId
-from ledger.model.limit_answers import PUBLISH, STOP, Size, Subject, question
+from ledger.rows.limit_answers import PUBLISH, STOP, Size, Subject, question
 from ledger.states import Ending
 from runner.checks.repair_limits import oversize
 from runner.git.mirror import DiffStat

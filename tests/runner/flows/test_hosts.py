@@ -10,8 +10,8 @@ from ledger.events.run import RunRequeued
 from ledger.events.turn import TurnStarted
 from ledger.ids import RunId
 from ledger.log import event_store
-from ledger.model.limit_answers import answer_question
 from ledger.model.run_modes import INVESTIGATE
+from ledger.rows.limit_answers import answer_question
 from ledger.states import Ending
 from runner.agents.contract import Phase
 from runner.artifacts.store import store_of

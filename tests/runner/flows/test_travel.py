@@ -17,8 +17,8 @@ from ledger.events.artifact import TRANSCRIPT
 from ledger.events.run import PlanProposed, PlanTicked, Progressed, RunRequeued
 from ledger.events.turn import BoardToolCalled, TurnEnded, TurnStarted
 from ledger.events.workspace import Checkpointed, WorkspaceRestored, WorkspaceTaken
-from ledger.model.limit_answers import answer_question
 from ledger.model.run_modes import INVESTIGATE
+from ledger.rows.limit_answers import answer_question
 from ledger.states import Ending
 from runner.agents.contract import Phase
 from runner.artifacts import s3

@@ -5,7 +5,7 @@ from typing import Any
 from ledger.events.run import RunEnded
 from ledger.events.workspace import FolderRestored
 from ledger.ids import CardId, RunId
-from ledger.model.limit_answers import answer_question
+from ledger.rows.limit_answers import answer_question
 from ledger.states import Ending
 from runner.artifacts.store import store_of
 from runner.phases.keep_files import MAX_KEPT

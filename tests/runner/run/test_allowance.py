@@ -15,7 +15,7 @@ from ledger.events.run import (
     UsageMetered,
 )
 from ledger.ids import QuestionId, RunId
-from ledger.model.limit_answers import (
+from ledger.rows.limit_answers import (
     ALLOW_CARD,
     GO_ON,
     PUBLISH,

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from ledger.model.limit_answers import Subject
+from ledger.rows.limit_answers import Subject
 from runner.agents.adapters.scripted import PACKAGED, find_scenario, parse_scenario
 from runner.agents.board_tools import BadCall, BoardCall, FinishInput, check_call
 from runner.agents.scripted.player import prompt_title, scenario_for, slug_of

@@ -11,7 +11,7 @@ from ledger.events.run import PlanProposed
 from ledger.events.stage import SnapshotTaken, StageAwaited, StageEntered, StageLeft, StageReopened
 from ledger.events.turn import BoardToolCalled
 from ledger.ids import QuestionId
-from ledger.model.limit_answers import STOP, answer_question, question
+from ledger.rows.limit_answers import STOP, answer_question, question
 from runner.agents.contract import Phase
 from runner.prompts.compose import SNAPSHOTS_BYTES, compose
 from runner.run.history import History

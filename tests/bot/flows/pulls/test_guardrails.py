@@ -6,7 +6,7 @@ from bot.runspec import builder
 from ledger.events.run import QuestionAnswered, QuestionAsked, RunEnded
 from ledger.ids import QuestionId
 from ledger.log import event_store
-from ledger.model.limit_answers import PUBLISH_PROTECTED, STOP
+from ledger.rows.limit_answers import PUBLISH_PROTECTED, STOP
 from ledger.states import Ending
 from ledger.views import grants
 from runner.guards import builtin

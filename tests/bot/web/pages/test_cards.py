@@ -14,7 +14,7 @@ from ledger.events.pull import PullOpened
 from ledger.events.run import CHECK, QuestionAsked, RunEnded, ToolUsed, UsageMetered
 from ledger.ids import QuestionId, RunId
 from ledger.log import event_store
-from ledger.model.limit_answers import CANCEL, FINISH, Subject, answer_question, of_agent, question
+from ledger.rows.limit_answers import CANCEL, FINISH, Subject, answer_question, of_agent, question
 from ledger.states import Ending
 from tests.bot.flows.board.test_many_boards import elsewhere, new, second
 from tests.bot.flows.cardinal import Cardinal
@@ -166,7 +166,7 @@ def test_a_long_timeline_is_cut_to_what_a_page_holds_the_newest_lines_last(pages
     page = pages.browser("alice").get(f"/cards/{card.repository}/{card.number}")
     assert len(page.data) < 100_000
     (shown,) = map(int, re.findall("the newest ([0-9]+) lines", page.text))
-    assert 15 < shown < 25
+    assert 12 < shown < 25
     assert " is the end" in page.text
     numbers = re.findall(r'<article class="md"><p>([0-9]+)', page.text)
     assert numbers == [f"{n:03}" for n in range(90 - shown, 90)]

@@ -4,8 +4,8 @@ import pytest
 
 from ledger.events.run import QuestionAnswered, QuestionAsked
 from ledger.ids import QuestionId, RunId
-from ledger.model import limit_answers
-from ledger.model.limit_answers import AnswerChoice, Code, QuestionSource, Subject
+from ledger.rows import limit_answers
+from ledger.rows.limit_answers import AnswerChoice, Code, QuestionSource, Subject
 
 R1, Q1 = RunId("r1"), QuestionId("r1-q1")
 LIMIT = (limit_answers.GO_ON, limit_answers.STOP)

@@ -1,0 +1,1 @@
+"""Rows that views fold, and what is read from them."""
