@@ -17,8 +17,10 @@ METER_S = 15.0
 _SAID_BYTES = 4_000
 _CAP_BYTES = 10_000_000
 _LINE_BYTES = 4_000
-# Words that are streamed piece by piece: the whole follows, and a secret in pieces has no shape.
+# Words that are streamed in pieces: the whole follows or is an event, and a secret in pieces has no shape.
 _PIECE = re.compile(r'("delta":\s*)"(?:[^"\\]|\\.)*+"')
+_OF_CHUNK = re.compile(r'("text":\s*)"(?:[^"\\]|\\.)*+"')
+_CHUNK = re.compile(r'"sessionUpdate":\s*"[a-z_]*_chunk"')
 _KEY_BEGINS = re.compile(r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY-----(?!.*-----END )", re.DOTALL)
 _KEY_GOES_ON = re.compile(r"[\w+/=:,. -]*")
 
@@ -52,7 +54,8 @@ class Transcript:
             self._within_key.discard(mark)
         if _KEY_BEGINS.search(text):
             self._within_key.add(mark)
-        return redact(_PIECE.sub(r'\1"…"', text))
+        text = _PIECE.sub(r'\1"…"', text)
+        return redact(_OF_CHUNK.sub(r'\1"…"', text) if _CHUNK.search(text) else text)
 
     def close(self) -> None:
         self._file.close()

@@ -1,5 +1,6 @@
 """What looks like a secret stays out of the debug log and of every text that is redacted."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -53,3 +54,21 @@ def test_a_private_key_without_an_end_does_not_swallow_the_log(tmp_path: Path) -
         log.write(">", line)
     log.close()
     assert (tmp_path / "r1.log").read_text().splitlines()[1:] == ['> {"next": 1}', "> words"]
+
+
+@pytest.mark.parametrize(
+    "update",
+    [
+        {"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": 'MIIE "x" \\'}},
+        {"content": {"text": "MIIE", "type": "text"}, "sessionUpdate": "agent_thought_chunk"},
+    ],
+)
+def test_a_message_in_pieces_is_in_no_log_of_lines(tmp_path: Path, update: dict[str, object]) -> None:
+    log = Transcript(tmp_path, "r1")
+    log.write(">", json.dumps({"method": "session/update", "params": {"update": update}}))
+    log.write(">", json.dumps({"text": "whole"}))
+    log.close()
+    said, whole = (tmp_path / "r1.log").read_text(encoding="utf-8").splitlines()
+    assert "MIIE" not in said
+    assert "_chunk" in said
+    assert "whole" in whole
