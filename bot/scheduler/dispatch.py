@@ -53,9 +53,7 @@ from runner.run.run_spec import AGAIN
 
 MAX_WAITING = 50  # how far down a column's queue a tick looks: more cannot start at once anyway
 LEASE_PREFIX = "run:"
-OBEYS_WITHIN = timedelta(
-    minutes=2
-)  # a worker of somebody's own that people stop hears of it by its next word
+OBEYS_WITHIN = timedelta(minutes=2)  # a worker of somebody's own hears of a stop by its next word
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,6 +31,12 @@ def key_of_folder(board_id: str, repository: str, name: str) -> str:
     return f"{board_id}:{repository}:{name}"
 
 
+def parts_of_folder(key: str) -> tuple[str, str, str]:
+    """Return board, repository and name, as `key_of_folder` took them."""
+    board_id, repository, name = key.split(":", 2)
+    return board_id, repository, name
+
+
 def card_of_workspace(name: str) -> str:
     """Return the id of the card that the workspace is of."""
     return _PREFIX.sub("", name, count=1) if _PREFIX.match(name) else name

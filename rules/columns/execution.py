@@ -94,26 +94,27 @@ def _of_success(policy: Policy, snapshot: Snapshot, run: str, mode: str = FIX) -
 
 
 def headline(column: ColumnPolicy) -> str:
-    """Describe an entry: an agent, its plan, its limits."""
+    """Describe an entry: an agent, its plan, its limits, and where the card goes afterwards."""
+    return f"{_describe_start(column)}{describe_routes(column)}"
+
+
+def _describe_start(column: ColumnPolicy) -> str:
     bounds = (
         f"up to {usd(column.budget_usd)} and {column.timeout_minutes} min, {_network(column.tools.network)}"
     )
     if not has_action(column.entry_actions, "start_run"):
         actions = headlines(column.entry_actions)
         entering = f"Entering {', '.join(actions)}. " if actions else ""
-        return f"{entering}An agent starts work on /cardinal retry: {bounds}.{describe_routes(column)}"
+        return f"{entering}An agent starts work on /cardinal retry: {bounds}."
     if column.mode == INVESTIGATE:
-        said = f"An agent will look into it and report what it finds, without changing anything: {bounds}."
-        return f"{said}{describe_routes(column)}"
+        return f"An agent will look into it and report what it finds, without changing anything: {bounds}."
     first = "plan first, " if column.plan_required else ""
+    staged = f"{count(len(column.stages), 'stage')}, " if column.stages else ""
     if column.workspace in PLACES:
-        staged = f"{count(len(column.stages), 'stage')}, " if column.stages else ""
         judged = f"{count(len(column.checks), 'check')}, " if column.checks else ""
         return f"An agent works in {_place(column)}, no pull request: {first}{staged}{judged}{bounds}."
-    staged = f"{count(len(column.stages), 'stage')}, " if column.stages else ""
     seen = ", seen early as a draft pull request" if column.publish == "early" else ""
-    said = f"An agent will be assigned and start work: {first}{staged}{bounds}{seen}."
-    return f"{said}{describe_routes(column)}"
+    return f"An agent will be assigned and start work: {first}{staged}{bounds}{seen}."
 
 
 def _place(column: ColumnPolicy) -> str:

@@ -60,7 +60,7 @@ class FolderMirror(Mirror):
         """Empty: people know no address of it."""
         return ""
 
-    def explain_missing_tags(self) -> str:
+    def explain_missing(self) -> str:
         """Return a sentence for people on files that are gone from the store; empty where none are."""
         return self._lost
 

@@ -166,8 +166,8 @@ class Mirror:
             )
         return base
 
-    def explain_missing_tags(self) -> str:
-        """Return a sentence for people on why checkouts have no tags, or not the newest; empty if they do."""
+    def explain_missing(self) -> str:
+        """Return a sentence for people on what checkouts lack: tags, or the newest ones; empty if nothing."""
         if self._refused_tags:
             return (
                 f"The repository's newest tags are not here, for git refuses one ({self._refused_tags}):"

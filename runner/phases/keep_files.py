@@ -116,7 +116,7 @@ def _keep_files(run: RunContext, mirror: FolderMirror, files: list[PlainFile]) -
             continue
         stored = store_of(run.spec.paths).keep(_as_shown(run, mirror.read_blob(file.blob)))
         events += artifact_events(run, file.path, kind_of_file(file.path), stored)
-    if (more := len(files) - MAX_KEPT) and more > 0:
+    if (more := len(files) - MAX_KEPT) > 0:
         events.append(ArtifactDropped(run.spec.run_id, f"{more:,} more files", "", SHARE))
     return events
 

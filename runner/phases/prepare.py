@@ -203,7 +203,7 @@ def tell_what_is_missing(run: RunContext, base: str) -> None:
     """Record the missing parts of every checkout for people, before the first turn."""
     if run.history.turn is not None:
         return
-    lacks = (explain_unfetched(run.mirror.query, base), run.mirror.explain_missing_tags())
+    lacks = (explain_unfetched(run.mirror.query, base), run.mirror.explain_missing())
     if text := " ".join(filter(None, lacks)):
         run.log.append(Progressed(run.spec.run_id, text))
 

@@ -36,7 +36,6 @@ from ledger.events.run import (
 )
 from ledger.ids import RunId
 from ledger.log import event_store
-from ledger.model.metadata import Metadata
 from ledger.model.run_modes import INVESTIGATE
 from ledger.queue import acted_requests, leases, restored
 from ledger.queue.leases import Lease
@@ -56,11 +55,8 @@ from runner.text.plain import cut_bytes, one_line
 MIN_LEASE_S, LEASE_S, MAX_LEASE_S = 10, 900, 86_400
 HOLDER = f"{OWN}:"  # begins the holder of such a lease, which is no process
 MAX_MESSAGES = 20  # the newest
-STARTING = (
-    "claim",
-    "retry",
-    "approve",
-)  # who starts a run that way must be allowed: its plan waits for nobody
+# Who claims an idle card starts a run whose plan waits for nobody: they must be allowed each of these.
+STARTING = ("claim", "retry", "approve")
 _DETAIL_BYTES = 2_000
 
 
@@ -75,17 +71,6 @@ class Claim:
     generation: int
     until: datetime
     messages: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class WorkReport:
-    """The report of a worker; `done` is why it failed, where it did."""
-
-    done: str
-    changed: Sequence[str] = ()
-    check: Sequence[str] = ()
-    open_questions: Sequence[str] = ()
-    metadata: Metadata | None = None
 
 
 def claim_card(call: SiteRequest, card: CardRow, lease_s: int) -> tuple[Claim, str]:
@@ -140,9 +125,12 @@ def _list_messages(db: Connection, run: RunRow) -> tuple[str, ...]:
 
 
 def hand_in(
-    call: SiteRequest, run: RunRow, generation: int, *, succeeded: bool, report: WorkReport
+    call: SiteRequest, run: RunRow, generation: int, *, succeeded: bool, report: FinalReported
 ) -> RunRow:
-    """End the run with its report, once for each key. Raises ApiError, GithubError, ReusedKeyError."""
+    """End the run with its report, whose `done` is why it failed where it did, once for each key.
+
+    Raises ApiError, GithubError, ReusedKeyError.
+    """
     services, card = _served(call, _card(call, run))
     role = roles.role_of_account(services.hub, card.repository or "", call.visit.login, call.visit.user_id)
     text = f"hand in {run.run_id} {generation} {succeeded} {report}"
@@ -246,7 +234,8 @@ def _take(
         else leases.take(db, f"{dispatch.LEASE_PREFIX}{run_id}", f"{HOLDER}{call.visit.login}", ttl_s=lease_s)
     )
     if lease is None:
-        raise _conflict("waits", f"the card cannot be claimed now: {plain(obstacle)}", "try again later")
+        because = plain(obstacle) or "another claim of it has not run out yet"
+        raise _conflict("waits", f"the card cannot be claimed now: {because}", "try again later")
     claim = RunClaimed(run_id, lease.generation, call.visit.login)
     recorded, *_ = event_store.append(
         db,
@@ -319,15 +308,13 @@ def _obey_stop(
     return _conflict("stopped", f"{plain(run.stop_by, 60)} {how} {run.run_id}", remedy)
 
 
-def _report_events(run: RunRow, report: WorkReport) -> tuple[RunEvent, ...]:
-    lists = (tuple(report.changed), tuple(report.check), tuple(report.open_questions))
-    final = FinalReported(run.run_id, report.done, *lists, metadata=report.metadata or {})
+def _report_events(run: RunRow, report: FinalReported) -> tuple[RunEvent, ...]:
     if run.mode != INVESTIGATE:
-        return (final,)
-    return (FindingsReported(run.run_id, "", report.done, (), (), (), 0), final)
+        return (report,)
+    return (FindingsReported(run.run_id, "", report.done, (), (), (), 0), report)
 
 
-def _ending(run: RunRow, report: WorkReport, *, succeeded: bool) -> RunEnded:
+def _ending(run: RunRow, report: FinalReported, *, succeeded: bool) -> RunEnded:
     last = one_line(f"{run.state}: {run.last_line}" if run.last_line else run.state)
     if succeeded:
         return RunEnded(run.run_id, Ending.SUCCEEDED, "", "", one_line(run.last_line))

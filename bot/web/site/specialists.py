@@ -47,7 +47,8 @@ def list_loads(db: Connection, board: VisibleBoard) -> list[AgentLoad]:
     choices = _choices(policy) if board.home else ()
     alive = agents.list_alive(db, board.scope)
     recent = agents.list_recent(db, board.scope, MAX_LOOKED_AT)
-    labels = {it: label_of(it) if it in list_choices(policy) else "" for it in choices}
+    chosen = set(list_choices(policy))
+    labels = {it: label_of(it) if it in chosen else "" for it in choices}
     assigned = agents.count_assigned(db, board.scope, labels)
     given = Counter[str]()
     for choice, number in assigned.items():

@@ -7,6 +7,7 @@ program claims about its cost counts only where nothing else meters it.
 import dataclasses
 import json
 from collections.abc import Iterable, Iterator, Mapping
+from enum import StrEnum
 from typing import Any
 
 from runner.agents import contract
@@ -26,7 +27,6 @@ from runner.agents.json_lines import MALFORMED, JsonLinesDialogue, json_line
 from runner.text.plain import cut_bytes, one_line
 
 PROTOCOL = 1
-_INITIALIZE, _SESSION, _MODEL, _PROMPT = 1, 2, 3, 4
 _UNKNOWN_METHOD, _BAD_PARAMS, _AUTH_REQUIRED = -32601, -32602, -32000
 _TEXT_BYTES = 60_000
 _COMMAND_CHARS = 64_000  # of what may be permitted: cut, it could hide a refused part
@@ -40,10 +40,18 @@ _KEPT = 1_000  # at most so many tools in use and questions are remembered
 _KINDS = {
     "read": "read", "search": "read", "edit": "edit", "delete": "edit", "move": "edit", "execute": "run",
 }  # fmt: skip
-_STEPS = {
-    _INITIALIZE: "initialize", _SESSION: "the opening of a session", _MODEL: "the choice of a model",
-    _PROMPT: "the prompt",
-}  # fmt: skip
+
+
+class AcpStep(StrEnum):
+    """What the program answers next, in words for people."""
+
+    INITIALIZE = "initialize"
+    SESSION = "the opening of a session"
+    MODEL = "the choice of a model"
+    PROMPT = "the prompt"
+    OVER = ""  # nothing more
+
+
 _ENDS = {
     "end_turn": "",
     "cancelled": "it was interrupted",
@@ -83,7 +91,7 @@ class AcpDialogue(JsonLinesDialogue):
     ) -> None:
         self._task, self._layout, self._model = task, layout, model
         self._command = dataclasses.replace(command, opening=_request(1, "initialize", _INIT))
-        self._waiting, self._number = _INITIALIZE, 1  # the step whose answer comes next; 0 once it is over
+        self._waiting, self._number = AcpStep.INITIALIZE, 1  # the step whose answer comes next
         self._refused = list[str]()  # since the program did anything by itself
         self._words, self._told = list[str](), list[str]()  # people's, for the next prompt; and those in it
         self._resumed, self._interrupted = 0, False
@@ -113,7 +121,7 @@ class AcpDialogue(JsonLinesDialogue):
             self._told.remove(text)
             return b""  # it was sent meanwhile
         fresh = bool(text.strip()) and text not in self._words and len(self._words) < _ITEMS
-        if self._waiting == _PROMPT and fresh:
+        if self._waiting == AcpStep.PROMPT and fresh:
             self._words.append(text)
         return None
 
@@ -131,7 +139,7 @@ class AcpDialogue(JsonLinesDialogue):
             yield from self._take_answer(said)
         elif "id" in said:
             yield from self._serve_request(said["id"], str(said["method"]), said.get("params"))
-        elif said["method"] == "session/update" and self._waiting == _PROMPT:
+        elif said["method"] == "session/update" and self._waiting == AcpStep.PROMPT:
             # What comes before the prompt repeats an older session, and belongs to older turns.
             params = said["params"]
             if params["sessionId"] == self._session_id:
@@ -146,23 +154,23 @@ class AcpDialogue(JsonLinesDialogue):
                 return (*self._flush(), self._fail(said["error"]))
             return tuple(self._read_answer(said["result"]))
         except MALFORMED:  # nothing else would come, and the turn would wait for ever
-            return (self._end(f"it answered {_STEPS[step]} with what the protocol does not know"),)
+            return (self._end(f"it answered {step} with what the protocol does not know"),)
 
     def _read_answer(self, result: Any) -> Iterator[contract.AgentEvent]:
         result = result or {}
         match self._waiting:
-            case 1:
+            case AcpStep.INITIALIZE:
                 yield self._greet(result)
-            case 2:
+            case AcpStep.SESSION:
                 self._session_id = str(result.get("sessionId") or self._task.session_id)[:_ID_BYTES]
                 if not self._session_id:
                     yield self._end("it opened a session without a name, so it cannot be spoken to")
                     return
                 yield contract.Session(self._session_id, self._version)
                 yield self._choose_model(result)
-            case 3:
+            case AcpStep.MODEL:
                 yield self._prompt(self._task.prompt)
-            case 4:
+            case AcpStep.PROMPT:
                 yield from self._flush()
                 if self._bill is not None:
                     yield from self._bill.add_tokens(result.get("usage"))
@@ -185,12 +193,12 @@ class AcpDialogue(JsonLinesDialogue):
         self._version = one_line(str((result.get("agentInfo") or {}).get("version", "")), 50)
         params: dict[str, object] = {"cwd": self._layout.repo, "mcpServers": self._servers()}
         if not self._task.session_id:
-            return self._ask(_SESSION, "session/new", params)
+            return self._ask(AcpStep.SESSION, "session/new", params)
         resumes = (self._capabilities.get("sessionCapabilities") or {}).get("resume") is not None
         if not resumes and self._capabilities.get("loadSession") is not True:
             return self._end("it cannot continue a session", session_gone=True)
         method = "session/resume" if resumes else "session/load"
-        return self._ask(_SESSION, method, {"sessionId": self._task.session_id, **params})
+        return self._ask(AcpStep.SESSION, method, {"sessionId": self._task.session_id, **params})
 
     def _servers(self) -> list[dict[str, object]]:
         """Return the board as the program can reach it: by HTTP, else by a child that passes it on."""
@@ -214,12 +222,12 @@ class AcpDialogue(JsonLinesDialogue):
             groups = [each.get("options") or [each] for each in option.get("options") or ()]
             if any(each.get("value") == self._model for group in groups for each in group):
                 choice = {"sessionId": self._session_id, "configId": option["id"], "value": self._model}
-                return self._ask(_MODEL, "session/set_config_option", choice)
+                return self._ask(AcpStep.MODEL, "session/set_config_option", choice)
         return self._prompt(self._task.prompt)
 
     def _prompt(self, words: str) -> contract.AgentEvent:
         text = {"type": "text", "text": _plain_prompt(words)}
-        return self._ask(_PROMPT, "session/prompt", {"sessionId": self._session_id, "prompt": [text]})
+        return self._ask(AcpStep.PROMPT, "session/prompt", {"sessionId": self._session_id, "prompt": [text]})
 
     def _what_more(self) -> str:
         """Return what the program is told in another prompt: people's words, and what was refused and why.
@@ -235,7 +243,7 @@ class AcpDialogue(JsonLinesDialogue):
         self._resumed += 1
         return "\n\n".join(parts)
 
-    def _ask(self, step: int, method: str, params: Mapping[str, object]) -> contract.Send:
+    def _ask(self, step: AcpStep, method: str, params: Mapping[str, object]) -> contract.Send:
         self._waiting, self._number = step, self._number + 1
         return contract.Send(_request(self._number, method, params))
 
@@ -248,13 +256,13 @@ class AcpDialogue(JsonLinesDialogue):
             return self._end(
                 f"it wants a login first ({problem}): give Cardinal the key of its provider, then retry"
             )
-        if step == _SESSION and self._task.session_id:
+        if step == AcpStep.SESSION and self._task.session_id:
             gone = one_line(self._task.session_id, 80)
             return self._end(f"it cannot continue the session {gone}: {problem}", session_gone=True)
         return self._end(problem or "it failed and did not say why")
 
     def _end(self, error: str, *, session_gone: bool = False) -> contract.TurnEnd:
-        self._waiting = 0
+        self._waiting = AcpStep.OVER
         return contract.TurnEnd(cut_bytes(error, _ERROR_BYTES), session_gone)
 
     def _read_update(self, update: Any) -> Iterator[contract.AgentEvent]:
@@ -325,7 +333,7 @@ class AcpDialogue(JsonLinesDialogue):
             wish = self._wish(ask_id, params["toolCall"])
         except MALFORMED:
             return (_refuse(number, _BAD_PARAMS, "the request is not what the protocol says"),)
-        ours = self._waiting == _PROMPT and params.get("sessionId") == self._session_id
+        ours = self._waiting == AcpStep.PROMPT and params.get("sessionId") == self._session_id
         if wish is None or not ours or "allow_once" not in options:
             return (contract.Send(_choice(number, options.get("reject_once"))),)
         self._asks[ask_id] = (number, options)

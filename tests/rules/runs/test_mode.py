@@ -319,11 +319,13 @@ def test_a_red_check_of_an_older_pull_request_starts_no_repair_without_the_repos
 
 
 def test_the_column_says_that_no_pull_request_comes() -> None:
-    column = policy("A: {archetype: execution, workspace: scratch, checks: [a, b]}").board.columns["A"]
+    written = "A: {archetype: execution, workspace: scratch, checks: [a, b], on_success: {move: B}}\n"
+    column = policy(f"{written}B: {{archetype: inbox}}").board.columns["A"]
     said = execution.headline(column)
     assert said.startswith(
         "An agent works in an empty place, no pull request: plan first, 2 checks, up to $2"
     )
+    assert said.endswith("Then: success → B.")
 
 
 @pytest.mark.parametrize(

@@ -168,7 +168,7 @@ def test_a_checkout_has_no_tags_of_a_repository_with_too_many(tagged: World, mir
     workspace = workspaces.load("local").open(tagged.places, Tenancy(CardId("x")))
     Checkout(workspace, mirror, COMMITTER, lambda: None).clone(BRANCH, "main", Heads("", mirror.head("main")))
     assert tags(tagged.places.workspaces / "x" / "repo") == set()
-    assert mirror.explain_missing_tags() == "The repository has more than 10,000 tags: checkouts have none."
+    assert mirror.explain_missing() == "The repository has more than 10,000 tags: checkouts have none."
 
 
 def test_an_unsound_tag_keeps_no_branch_out(tagged: World, mirror: Mirror) -> None:
@@ -179,10 +179,10 @@ def test_an_unsound_tag_keeps_no_branch_out(tagged: World, mirror: Mirror) -> No
     (tagged.origin / "refs" / "tags" / "bad").write_text(made.stdout)
     assert mirror.fetch("main") == later
     assert tags(mirror.path) == {"light", "v1.0"}
-    assert "badEmail" in mirror.explain_missing_tags()
+    assert "badEmail" in mirror.explain_missing()
     git(tagged.origin, "update-ref", "-d", "refs/tags/bad")
     mirror.fetch("main")
-    assert mirror.explain_missing_tags() == ""
+    assert mirror.explain_missing() == ""
 
 
 @pytest.mark.parametrize(

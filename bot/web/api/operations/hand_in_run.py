@@ -6,9 +6,9 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from bot.web.api import claims, jobs
-from bot.web.api.claims import WorkReport
 from bot.web.api.jobs import JobRun, RunName, run_summary
 from bot.web.api.operation import SiteRequest
+from ledger.events.run import FinalReported
 from ledger.queue.api_tokens import Scope
 from runner.text.given import GivenText
 from runner.text.metadata import SentMetadata
@@ -39,12 +39,13 @@ Input, Output = SentReport, JobRun
 
 def run(call: SiteRequest, given: SentReport) -> JobRun:
     """End the run once. Raises ApiError, BusyError, GithubError, ReusedKeyError."""
-    report = WorkReport(
+    known, succeeded = jobs.require_run(call, given.run), given.outcome == "succeeded"
+    report = FinalReported(
+        run_id=known.run_id,
         done=given.done,
-        changed=given.changed,
-        check=given.check,
-        open_questions=given.open_questions,
+        changed=tuple(given.changed),
+        check=tuple(given.check),
+        open_questions=tuple(given.open_questions),
         metadata=given.metadata,
     )
-    known, succeeded = jobs.require_run(call, given.run), given.outcome == "succeeded"
     return run_summary(claims.hand_in(call, known, given.generation, succeeded=succeeded, report=report))

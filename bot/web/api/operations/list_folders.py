@@ -11,6 +11,7 @@ from bot.web.api.operation import ApiModel, ApiRequest
 from bot.web.site.visibility import VisibleBoard
 from ledger.ids import CardId
 from ledger.log import event_store
+from ledger.model.run_modes import parts_of_folder
 from ledger.rows.folders import SnapshotRow
 from ledger.views import cards, folders
 from rules.policy.column import OF_CARD
@@ -76,8 +77,9 @@ def run(call: ApiRequest, given: FolderQuery) -> FolderList:
 
 
 def _folder(db: Connection, board: VisibleBoard, row: SnapshotRow) -> KeptFolder:
-    _, repository, name = row.folder.split(":", 2)
-    card = cards.get(db, CardId(name.removeprefix(f"{OF_CARD}/"))) if "/" in name else None
+    _, repository, name = parts_of_folder(row.folder)
+    kind, _, card_id = name.partition("/")
+    card = cards.get(db, CardId(card_id)) if kind == OF_CARD and card_id else None
     return KeptFolder(
         board=f"{board.owner}/{board.number}",
         repository=clean(repository),
