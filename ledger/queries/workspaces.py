@@ -68,7 +68,13 @@ def longest_unused(
         .order_by(workspaces.c.taken_at, workspaces.c.place)
         .limit(limit)
     )
-    return tuple(_listed(db, row) for row in all_rows(db, WorkspaceRow, query))
+    found = all_rows(db, WorkspaceRow, query)
+    of_runs = pick(RunRow, runs).where(runs.c.run_id.in_([row.run_id for row in found]))
+    last = {run.run_id: run for run in all_rows(db, RunRow, of_runs)}
+    of_cards = pick(CardRow, cards).where(cards.c.card_id.in_([run.card_id for run in last.values()]))
+    whose = {card.card_id: card for card in all_rows(db, CardRow, of_cards)}
+    listed = ((row, last[row.run_id]) for row in found)  # the query joins both
+    return tuple(_describe(db, row, run, whose[CardId(run.card_id)]) for row, run in listed)
 
 
 def of_card(db: Connection, card_id: CardId) -> tuple[CardWorkspace, ...]:
@@ -93,11 +99,7 @@ def _conditions(wanted: WorkspaceFilter) -> Iterator[ColumnElement[bool]]:
         yield and_(size.exists())
 
 
-def _listed(db: Connection, row: WorkspaceRow) -> ListedWorkspace:
-    run = find(db, RunRow, runs, run_id=row.run_id)
-    card = find(db, CardRow, cards, card_id=run.card_id) if run else None
-    if run is None or card is None:
-        raise LookupError(row.run_id)  # the query joins both
+def _describe(db: Connection, row: WorkspaceRow, run: RunRow, card: CardRow) -> ListedWorkspace:
     kept = find(db, CheckpointRow, checkpoints, "-seq", place=row.place)
     workspace = CardWorkspace(
         place=row.place,
