@@ -338,7 +338,7 @@ def _example(name: str, part: Operation) -> str:
     given = dict(part["example"])
     job = "{owner}/{repository}#{number}".format(**{it: given.pop(it) for it in JOB}) if _is_job(part) else ""
     places = [given.pop(field) for field in part["fields"] if field in part["required"] and field in given]
-    options = (f"--{field} {shlex.quote(str(value))}" for field, value in given.items())
+    options = (f"{_flag(field)} {shlex.quote(str(value))}" for field, value in given.items())
     args = [shlex.quote(str(value)) for value in (*places, *([job] if job else []))]
     return " ".join(("cardinal job", name, *args, *options))
 
@@ -366,14 +366,19 @@ def _params(part: Operation) -> Iterator[click.Parameter]:
         )
 
 
+def _flag(field: str) -> str:
+    """Return the field's option, with dashes as on any command line."""
+    return f"--{field.replace('_', '-')}"
+
+
 def _option(name: str, schema: Mapping[str, Any]) -> click.Option:
     kind, about = schema.get("type", ""), schema.get("description")
     if kind == "boolean":
-        return click.Option([f"--{name}"], is_flag=True, default=None, help=about)
+        return click.Option([_flag(name)], is_flag=True, default=None, help=about)
     if kind == "object":
-        return click.Option([f"--{name}"], multiple=True, metavar="NAME=VALUE", help=about)
+        return click.Option([_flag(name)], multiple=True, metavar="NAME=VALUE", help=about)
     of = click.INT if kind == "integer" else click.STRING
-    return click.Option([f"--{name}"], type=of, multiple=kind == "array", help=about)
+    return click.Option([_flag(name)], type=of, multiple=kind == "array", help=about)
 
 
 def _print(document: Mapping[str, Any], columns: Sequence[str], *, as_json: bool) -> None:

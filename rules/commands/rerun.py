@@ -92,7 +92,7 @@ def handle(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetim
         base_commit=past.base if wish.base == AS_THEN else "",
     )
     with_whom = f" with {code(choice, 80)}" if choice else ""
-    where = "on the commit of then" if wish.base == AS_THEN else "on today's base"
+    where = "on its original commit" if wish.base == AS_THEN else "on today's base"
     return Decision((queued,), (f"{run.run_id} is done again{with_whom}, {where}, beside it",))
 
 
@@ -109,7 +109,7 @@ def _obstacle(snapshot: Snapshot, past: PastRun | None, wish: Wish) -> str:
     if run.mode in PLACES:
         return f"{run.run_id} worked without a repository: `/cardinal retry` starts a new run"
     if run.agent == OWN and not wish.agent:
-        said = "a worker of somebody's own did it, which cannot be asked again: name an agent"
+        said = "somebody's own worker did it and cannot be asked again: name an agent"
         return f"{run.run_id} has no agent: {said}, such as `--agent claude --base {NOW}`"
     if not past.briefed:
         return (

@@ -165,7 +165,7 @@ def admit(run: RunContext, *, allow_unsandboxed: bool) -> None:
 
 def _say_unlike(spec: RunSpec) -> tuple[Progressed, ...]:
     """Return the line about what is not as in the run that this one does again; none where all is."""
-    text = f"Not as in {spec.again_of}: {'; '.join(spec.unlike)}."
+    text = f"Different from {spec.again_of}: {'; '.join(spec.unlike)}."
     return (Progressed(spec.run_id, text),) if spec.unlike else ()
 
 

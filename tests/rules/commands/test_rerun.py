@@ -94,7 +94,7 @@ def test_the_card_s_own_run_and_pull_request_make_no_difference(own: RunRow) -> 
         (with_past(PastRun(ended(settings='{"gone": 1}'), "b" * 40, briefed=True)), "r1", "cannot read"),
         (with_past(archived=True), "r1", "left the board"),
         (with_past(reruns=(BESIDE, BESIDE, BESIDE)), "r1", "are at work beside this card already"),
-        (with_past(OWN_PAST), "r1 --base now", "a worker of somebody's own did it"),
+        (with_past(OWN_PAST), "r1 --base now", "somebody's own worker did it"),
         (with_past(OWN_PAST), "r1 --agent own", "the agent `own`"),
         (with_past(), "r1 --agent own", "the agent `own`"),
         (with_past(), "r1 --agent gemini", "no column of the policy has the agent `gemini`"),

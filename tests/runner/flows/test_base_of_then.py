@@ -25,4 +25,4 @@ def test_a_commit_that_is_gone_ends_it_with_the_way_out(world: World) -> None:
     world.run(world.spec(kind="rerun", again_of=RunId("r7"), base_commit="f" * 40, unlike=("it is old",)))
     assert (world.ended().ending, world.ended().reason) == (Ending.FAILED, "repository")
     assert "add `--base now`" in world.ended().detail
-    assert "Not as in r7: it is old." in [event.text for event in world.of("Progressed")]
+    assert "Different from r7: it is old." in [event.text for event in world.of("Progressed")]

@@ -42,7 +42,7 @@ class CommandRequest(JobName):
     )
     text: str = Field("", max_length=parser.MAX_ARGUMENT, description="Text after the word")
     metadata: SentMetadata = Field(
-        default_factory=dict, description="With complete: facts for programs and for whoever continues"
+        default_factory=dict, description="With complete: facts for programs and for anyone who continues"
     )
 
     @field_validator("command", mode="before")

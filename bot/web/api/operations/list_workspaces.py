@@ -68,7 +68,7 @@ class WorkspaceInList(ApiModel):
     branch: str
     uncommitted_files: int
     uncommitted: list[str] = Field(description="The first names of those files")
-    unsaved: list[str] = Field(description="What is saved nowhere else: it goes only with `discard`")
+    unsaved: list[str] = Field(description="What is saved nowhere else: it is removed only with `discard`")
     clean_by: str = Field(description="Who asked to remove it, while its host has not done so")
 
 

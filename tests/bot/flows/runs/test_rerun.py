@@ -78,8 +78,10 @@ def test_it_stands_beside_the_card_with_a_branch_and_a_report_of_its_own(cardina
     assert [it.place for it in cardinal.events(WorkspaceTaken)] == [item.node_id, "again-r2", "again-r3"]
     settings = [ColumnPolicy.model_validate_json(it.settings).model for it in cardinal.events(RunQueued)]
     assert settings == ["test", "other", "other"]
-    unlike = {it.run_id: it.text for it in cardinal.events(Progressed) if it.text.startswith("Not as")}
-    assert unlike == {R3: "Not as in r1: the skill fuzzing is gone."}
+    unlike = {
+        it.run_id: it.text for it in cardinal.events(Progressed) if it.text.startswith("Different from")
+    }
+    assert unlike == {R3: "Different from r1: the skill fuzzing is gone."}
     cardinal.assert_nothing_is_stuck()
     cleanup.clean_up(cardinal.services)
     workspaces = builder.artifact_places(cardinal.services.config).workspaces

@@ -339,7 +339,7 @@ def test_a_worker_at_the_command_line_and_in_mcp_has_the_same_operations(pages: 
     cardinal = pages.cardinal
     card = cardinal.card(lying(pages))
     name = f"{card.repository}#{card.number}"
-    run = json.loads(shell("claim", name, "--lease_s", "60", "--json").stdout)
+    run = json.loads(shell("claim", name, "--lease-s", "60", "--json").stdout)
     beat = shell("heartbeat", run["run"], str(run["generation"]), "--progress", "half", "--json")
     assert (beat.exit_code, "until" in beat.stdout) == (0, True), beat.output
     given = (
