@@ -14,7 +14,7 @@ from bot.cli import CliError
 from bot.cli._described import CommandGroup
 from bot.cli._show import clean, clone_option, json_option, show, text_block
 from bot.render import missing_checks
-from bot.repo_config import paths, personas, skills
+from bot.repo_config import paths, personas, recipes, skills
 from bot.repo_config import profiles as profile_files
 from bot.repo_config.skill_sources import Shelf, folder_shelf
 from bot.state import policy_names
@@ -23,6 +23,7 @@ from bot.system.env_file import PREFIX
 from ledger.parts import charter
 from rules.errors import PersonaError, PolicyError
 from rules.policy import locations, schema
+from rules.policy.edit import start_from
 from rules.policy.messages import cap
 from rules.policy.model import Policy, parse, personas_of
 from rules.policy.schedule import coming
@@ -166,6 +167,33 @@ def profiles(as_json: bool) -> None:
     """
     profiles = [_profile(*part) for part in PROFILES.all()]
     show(profiles, as_json=as_json, text=lambda: [row for profile in profiles for row in _described(profile)])
+
+
+@command.command("recipes")
+@click.argument("name", required=False, type=click.Choice(recipes.list_recipes()))
+@click.option(
+    "--file",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="A policy file that keeps what the recipe does not replace.",
+)
+def print_recipe(name: str | None, file: Path | None) -> None:
+    """List the recipes to start a board from, or print one as a policy file.
+
+    \b
+    Example:
+      cardinal policy recipes pipeline > .github/cardinal.yml
+    """
+    if name is None:
+        for each in recipes.list_recipes():
+            click.echo(f"{each}: {recipes.recipe_title(recipes.read_recipe(each))}")
+        return
+    text = recipes.read_recipe(name)
+    try:
+        click.echo(start_from(file.read_text(encoding="utf-8"), text) if file else text, nl=False)
+    except UnicodeDecodeError as error:
+        raise CliError(f"{file} is not UTF-8: save it as UTF-8, then try again") from error
+    except PolicyError as error:
+        raise CliError("; ".join(map(clean, error.problems))) from error
 
 
 def _profile(name: str, part: BuiltInProfile) -> dict[str, object]:

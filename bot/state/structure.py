@@ -8,6 +8,7 @@ from bot.state import policies
 from ledger.ids import BoardId
 from ledger.views import boards, runs
 from rules.policy import locations
+from rules.policy.model import Policy
 from rules.text import code, count
 
 FILE = f"`{locations.PATH}`"
@@ -35,11 +36,15 @@ def troubles(db: Connection, board_id: BoardId) -> Iterator[str]:
 
 
 def unknown_to_board(db: Connection, board_id: BoardId) -> tuple[str, ...]:
+    """Return the columns of the policy in force that the board does not have."""
+    return absent_columns(db, board_id, policies.in_force(db, board_id))
+
+
+def absent_columns(db: Connection, board_id: BoardId, policy: Policy) -> tuple[str, ...]:
     """Return the policy's columns that the board does not have."""
     board = boards.get(db, board_id)
     there = {column.name.casefold() for column in board.columns} if board else set[str]()
-    named = policies.in_force(db, board_id).board.columns
-    return tuple(name for name in named if board and name.casefold() not in there)
+    return tuple(name for name in policy.board.columns if board and name.casefold() not in there)
 
 
 def unknown_to_policy(db: Connection, board_id: BoardId) -> tuple[str, ...]:

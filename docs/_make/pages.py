@@ -1,10 +1,13 @@
 """What is made from the code: the reference pages, each whole, and two files for programs."""
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from difflib import unified_diff
+from functools import partial
 from pathlib import Path
 
+from bot.repo_config import recipes
 from docs._make import (
     agents,
     api,
@@ -151,10 +154,21 @@ REFERENCE: Mapping[str, ReferencePage] = {
         (Section("Runs", states.run), Section("Cards", states.card)),
     ),
 }
+
+
+def _recipe_page(name: str) -> str:
+    """Return the page of a recipe as it is, with the recipe's own policy file on it."""
+    text = (ROOT / f"docs/recipes/{name}.md").read_text(encoding="utf-8")
+    policy = recipes.read_recipe(name).partition("\n")[2]
+    # A function, so that a backslash in the policy stays one.
+    return re.sub(r"(?<=^```yaml\n)version: .*?(?=^```$)", lambda _: policy, text, count=1, flags=re.M | re.S)
+
+
 FILES: Mapping[Path, Callable[[], str]] = {
     OPERATIONS: api.requests,
     ROOT / "bot/cli/commands.json": reference.described_commands,  # before the page that is made from it
     **{ROOT / f"docs/reference/{name}.md": page.text for name, page in REFERENCE.items()},
+    **{ROOT / f"docs/recipes/{name}.md": partial(_recipe_page, name) for name in recipes.list_recipes()},
 }
 
 

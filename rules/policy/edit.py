@@ -46,6 +46,53 @@ def write_built_in_board(text: str) -> str:
     return _checked(before + board, {**tree, "board": read(DEFAULT_TEXT).tree["board"]})
 
 
+def start_from(text: str, recipe: str) -> str:
+    """Return the file with the recipe's columns in place of its own.
+
+    What else the recipe sets is added where the file does not set it, except the home; all that the file
+    says stays. Raises PolicyError as `set_settings` does.
+    """
+    text = write_built_in_board(text)
+    tree, other = read(text).tree, read(recipe).tree
+    changes: dict[Key, object] = {(name,): value for name, value in other.items() if name not in tree}
+    board = tree["board"] if isinstance(tree["board"], dict) else {}
+    for name, value in other["board"].items():
+        if name not in board:
+            changes[("board", name)] = value
+        elif name != "columns" and isinstance(value, dict) and isinstance(board[name], dict):
+            changes |= {("board", name, key): its for key, its in value.items() if key not in board[name]}
+    changes.pop(("board", "home"), None)
+    return set_settings(_replace_columns(text, recipe), changes)
+
+
+def _replace_columns(text: str, recipe: str) -> str:
+    """Return the file with the recipe's columns as they are written there, indented as the file is."""
+    expected = read(text).tree
+    columns = read(recipe).tree["board"]["columns"]
+    mine, theirs = _at_columns(text), _at_columns(recipe)
+    if mine is None or theirs is None:  # a board without columns
+        return set_settings(text, {("board", "columns"): columns})
+    (board, name, value), (_, their_name, their_value) = mine, theirs
+    if board.flow_style:
+        return set_settings(text, {("board", "columns"): columns})
+    indent = " " * name.start_mark.column
+    written = recipe[their_name.start_mark.index : _end(recipe, their_value)]
+    first, *others = written.split("\n")
+    more = [indent + line[their_name.start_mark.column :] if line else "" for line in others]
+    block = _newline(text).join([first, *more])
+    changed = text[: name.start_mark.index] + block + text[_end(text, value) :]
+    expected["board"]["columns"] = columns
+    return _checked(changed, expected)
+
+
+def _at_columns(text: str) -> tuple[CollectionNode, Node, Node] | None:
+    """Return the board's node, and its columns' name and value."""
+    root = yaml.compose(text, Loader=yaml.SafeLoader)
+    board = _pair(root, "board") if isinstance(root, MappingNode) else None
+    columns = _pair(board[1], "columns") if board and isinstance(board[1], MappingNode) else None
+    return (board[1], *columns) if board and columns and isinstance(board[1], CollectionNode) else None
+
+
 def _checked(text: str, expected: dict[str, Any]) -> str:
     """Return the text if it is read as expected."""
     if len(text.encode()) > MAX_BYTES:

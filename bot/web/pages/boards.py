@@ -102,7 +102,7 @@ def mount(site: Site) -> None:
 
     @site.get("/boards/<owner>/<int:number>")
     def board(visit: SignIn, owner: str, number: int) -> Response:
-        mine = _visible(site, visit, owner, number)
+        mine = site.find_board(visit, owner, number)
         if mine is None:
             return site.nothing(visit)
         whole = site.is_whole_to(visit, mine)
@@ -132,7 +132,7 @@ def mount(site: Site) -> None:
 
     @site.get("/live/boards/<owner>/<int:number>")
     def board_news(visit: SignIn, owner: str, number: int) -> Response:
-        mine = _visible(site, visit, owner, number)
+        mine = site.find_board(visit, owner, number)
         if mine is None:
             return site.nothing(visit)
         whole = site.is_whole_to(visit, mine)
@@ -144,7 +144,7 @@ def mount(site: Site) -> None:
 
     @site.get("/boards/<owner>/<int:number>/moves/<card_id>")
     def moves(visit: SignIn, owner: str, number: int, card_id: str) -> Response:
-        mine = _visible(site, visit, owner, number)
+        mine = site.find_board(visit, owner, number)
         with event_store.reading(site.engine) as db:
             card = cards.get(db, CardId(card_id))
         if mine is None or card is None or card.board_id != mine.board_id or not may_see(site, visit, card):
@@ -254,11 +254,6 @@ def _workers(db: Connection, board: VisibleBoard, now: datetime) -> list[WorkerV
 
 def _card_words(run: AgentRun) -> str:
     return f"{specialists.name_of_card(run)} {plain(run.title, MAX_TITLE)}"
-
-
-def _visible(site: Site, visit: SignIn, owner: str, number: int) -> VisibleBoard | None:
-    wanted = (owner.casefold(), number)
-    return next((it for it in site.boards_of(visit) if (it.owner.casefold(), it.number) == wanted), None)
 
 
 def _visible_columns(db: Connection, board: VisibleBoard, form: FilterForm) -> list[ColumnCards]:

@@ -41,7 +41,7 @@ def mount(site: Site) -> None:
     @site.get(PATH)
     def new_card(visit: SignIn, owner: str, number: int) -> Response:
         parameters.check_names("column")
-        board = _find_board(site, visit, owner, number)
+        board = site.find_board(visit, owner, number)
         return site.nothing(visit) if board is None else _form_page(site, visit, board)
 
     @site.blueprint.post(PATH)
@@ -49,18 +49,12 @@ def mount(site: Site) -> None:
         sender = site.sender(MAX_BYTES)
         if not isinstance(sender, SignIn):
             return sender
-        board = _find_board(site, sender, owner, number)
+        board = site.find_board(sender, owner, number)
         if board is None:
             return site.nothing(sender)
         if not pace.take(sender.user_id):
             return try_later(site, "Cardinal is busy")
         return _make_card(site, sender, board)
-
-
-def _find_board(site: Site, visit: SignIn, owner: str, number: int) -> VisibleBoard | None:
-    """Return the board; None where the visitor may not see it. Raises BusyError."""
-    named = (owner.casefold(), number)
-    return next((it for it in site.boards_of(visit) if (it.owner.casefold(), it.number) == named), None)
 
 
 def _form_page(site: Site, visit: SignIn, board: VisibleBoard) -> Response:

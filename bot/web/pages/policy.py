@@ -95,9 +95,7 @@ def mount(site: Site) -> None:
         if visit is None:
             return site.stranger()
         parameters.check_names()
-        wanted = (owner.casefold(), number)
-        visible = {(board.owner.casefold(), board.number): board for board in site.boards_of(visit)}
-        mine = visible.get(wanted)
+        mine = site.find_board(visit, owner, number)
         if mine is None or not mine.home:
             return site.nothing(visit)
         other = None

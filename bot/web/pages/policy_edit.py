@@ -99,6 +99,17 @@ class SettingField:
 
 
 @dataclass(frozen=True, slots=True)
+class CurrentPolicy:
+    """The policy in force: its home, the cards by column, its file ("" if built in), the text to change."""
+
+    home: str
+    policy: Policy
+    cards: Mapping[str | None, int]
+    file: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class PolicyPart:
     """What one form is about: a column, or the whole policy, for which `column` is empty."""
 
@@ -149,8 +160,7 @@ def mount(site: Site) -> None:
         if isinstance(visit, Response):
             return visit
         parameters.check_names("column", "part")
-        boards = {(it.owner.casefold(), it.number): it for it in site.boards_of(visit)}
-        board = boards.get((owner.casefold(), number))
+        board = site.find_board(visit, owner, number)
         if board is None or not board.home:
             return site.nothing(visit)
         if request.method == "POST" and not pace.take(visit.user_id):
@@ -159,13 +169,8 @@ def mount(site: Site) -> None:
 
 
 def _answer(site: Site, visit: SignIn, board: VisibleBoard) -> Response:
-    with event_store.reading(site.engine) as db:
-        served = served_boards.require_board(db, site.config, board.board_id)
-        row, policy = rows.current(db, board.board_id), policies.in_force(db, board.board_id)
-        cards = cards_by_column(db, board)
-    built_in = schema.name_schema(DEFAULT_TEXT, f"{site.config.public_url}{schema.ADDRESS}")
-    text = row.text if row is not None and row.text else built_in
-    names = tuple(policy.board.columns)
+    current = read_current(site, board)
+    policy, names = current.policy, tuple(current.policy.board.columns)
     whole = request.args.get("part", "") == "board"
     wanted = "" if whole else request.args.get("column", names[0])
     if not whole and wanted not in names:
@@ -173,13 +178,9 @@ def _answer(site: Site, visit: SignIn, board: VisibleBoard) -> Response:
     part, draft = PolicyPart(policy, wanted), PolicyDraft()
     given = {name: value.replace("\r\n", "\n").strip() for name, value in request.form.items()}
     if request.method == "POST":
-        draft = _draft(text, part, given=given, home=served.home_repository, cards=cards)
+        draft = _draft(current, part, given)
         if given.get("do") == "propose" and draft.text and not draft.problems:
-            if not site.readers.writes(visit, served.home_repository):
-                problem = NO_RIGHT.format(home=served.home_repository)
-                return site.page("You may not do that", problem, status=403, visit=visit)
-            before = row.text if row is not None else ""
-            return _propose(site, visit, served.home_repository, part, before=before, text=draft.text)
+            return propose_policy(site, visit, current, what=part.what, text=draft.text)
     kind = given.get("archetype", part.kind)
     shown = render_template(
         "policy_edit.html",
@@ -195,19 +196,23 @@ def _answer(site: Site, visit: SignIn, board: VisibleBoard) -> Response:
         fields=list(_fields(part, kind, given, draft.problems or {})),
         draft=draft if request.method == "POST" else None,
         others=(draft.problems or {}).get("", ()),
-        home=served.home_repository,
+        home=current.home,
     )
     return make_response(shown)
 
 
-def _draft(
-    text: str,
-    part: PolicyPart,
-    *,
-    given: Mapping[str, str],
-    home: str,
-    cards: Mapping[str | None, int],
-) -> PolicyDraft:
+def read_current(site: Site, board: VisibleBoard) -> CurrentPolicy:
+    """Return the policy in force of a board whose home the visitor may read."""
+    with event_store.reading(site.engine) as db:
+        home = served_boards.require_board(db, site.config, board.board_id).home_repository
+        row, policy = rows.current(db, board.board_id), policies.in_force(db, board.board_id)
+        cards = cards_by_column(db, board)
+    file = row.text if row is not None else ""
+    built_in = schema.name_schema(DEFAULT_TEXT, f"{site.config.public_url}{schema.ADDRESS}")
+    return CurrentPolicy(home, policy, cards, file=file, text=file or built_in)
+
+
+def _draft(current: CurrentPolicy, part: PolicyPart, given: Mapping[str, str]) -> PolicyDraft:
     """Return the file with the form's changes."""
     changes: dict[Key, object] = {}
     kind = given.get("archetype", part.kind) if part.column else ""
@@ -222,11 +227,11 @@ def _draft(
     if not changes:
         return PolicyDraft(problems={"": (NOTHING,)})
     try:
-        changed = set_settings(write_built_in_board(text), changes)
-        after = parse(changed, home=home, installed=list_installed())
+        changed = set_settings(write_built_in_board(current.text), changes)
+        after = parse(changed, home=current.home, installed=list_installed())
     except PolicyError as error:
         return PolicyDraft(problems=_by_field(policy_lines(error.problems), part))
-    return PolicyDraft(changed, changes=compare_policies(part.policy, after, cards))
+    return PolicyDraft(changed, changes=compare_policies(current.policy, after, current.cards))
 
 
 def _by_field(problems: Iterable[str], part: PolicyPart) -> Mapping[str, tuple[str, ...]]:
@@ -244,13 +249,18 @@ def _by_field(problems: Iterable[str], part: PolicyPart) -> Mapping[str, tuple[s
     return {name: tuple(its) for name, its in found.items()}
 
 
-def _propose(site: Site, visit: SignIn, home: str, part: PolicyPart, *, before: str, text: str) -> Response:
-    """Return the way to the pull request of the new text; none where the file is another one by now."""
+def propose_policy(site: Site, visit: SignIn, current: CurrentPolicy, *, what: str, text: str) -> Response:
+    """Return the way to the pull request of the new text; none where the file is another one by now, or the
+    visitor may not write to the board's home.
+    """
+    home = current.home
+    if not site.readers.writes(visit, home):
+        return site.page("You may not do that", NO_RIGHT.format(home=home), status=403, visit=visit)
     hub = served_boards.hub_of(site.engine, site.config, site.services.context.app, home)
-    title, body = TITLE.format(what=part.what), BODY.format(login=visit.login)
+    title, body = TITLE.format(what=what), BODY.format(login=visit.login)
     try:
         now = policy_file.read(hub, home)
-        if (now.text or "") != before:
+        if (now.text or "") != current.file:
             return site.page("Nothing was proposed", CHANGED, status=409, visit=visit)
         proposal = FileProposal(path=PATH, text=text, start=now.commit, title=title, body=body)
         number = proposals.propose_file(hub, home, proposal)

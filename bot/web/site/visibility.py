@@ -113,6 +113,12 @@ class VisibleLedger:
         """
         return tuple(board for board in self.boards_of(visit) if self.is_whole_to(visit, board))
 
+    def find_board(self, visit: SignIn, owner: str, number: int) -> VisibleBoard | None:
+        """Return the board; None where the visitor may see nothing of it. Raises BusyError."""
+        named = (owner.casefold(), number)
+        boards = self.boards_of(visit)
+        return next((board for board in boards if (board.owner.casefold(), board.number) == named), None)
+
     def is_whole_to(self, visit: SignIn, board: VisibleBoard) -> bool:
         """Tell whether `whole_to` has the board. Raises BusyError."""
         if not board.home:

@@ -7,7 +7,9 @@ import pytest
 from click.testing import CliRunner
 
 from bot.cli import main
+from bot.repo_config import recipes
 from rules.policy import schema
+from rules.policy.edit import start_from
 from rules.policy.model import parse_repository
 
 IDENTITY = ("-c", "user.name=t", "-c", "user.email=t@t")
@@ -128,3 +130,17 @@ def test_a_policy_that_is_no_text_is_left_alone(clone: Path, monkeypatch: pytest
     result = CliRunner().invoke(main, ["policy", "schema", "--write"])
     assert "is not UTF-8: save it as UTF-8" in result.output
     assert policy.read_bytes() == "version: 1".encode("utf-16")
+
+
+def test_a_recipe_is_printed_alone_or_into_a_policy_file(tmp_path: Path) -> None:
+    listed = CliRunner().invoke(main, ["policy", "recipes"]).stdout.splitlines()
+    assert [line.partition(":")[0] for line in listed] == list(recipes.list_recipes())
+    alone = CliRunner().invoke(main, ["policy", "recipes", "vote"]).stdout
+    assert alone == recipes.read_recipe("vote")
+    file = tmp_path / "cardinal.yml"
+    file.write_text("version: 1\nrepository: {validation: none}\n")
+    both = CliRunner().invoke(main, ["policy", "recipes", "vote", "--file", str(file)])
+    assert both.stdout == start_from(file.read_text(), alone)
+    file.write_text("version: [")
+    wrong = CliRunner().invoke(main, ["policy", "recipes", "vote", "--file", str(file)])
+    assert (wrong.exit_code, "line 1" in wrong.stderr) == (2, True)

@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bot.repo_config.recipes import list_recipes, read_recipe
 from rules.errors import PolicyError
-from rules.policy.edit import set_settings, write_built_in_board
+from rules.policy.edit import set_settings, start_from, write_built_in_board
 from rules.policy.model import DEFAULT_TEXT, parse
 from rules.policy.yaml_reader import MAX_BYTES, read
 
@@ -189,3 +190,48 @@ def test_a_file_without_a_board_gets_all_of_the_built_in_one(end: str) -> None:
 def test_a_board_that_cannot_be_added_is_added_by_hand(text: str) -> None:
     with pytest.raises(PolicyError, match="edit it by hand"):
         write_built_in_board(text)
+
+
+OURS = """\
+version: 1
+# Ours.
+board:
+    home: acme/board   # here
+    columns:
+        Tasks: {archetype: inbox}
+        Doing: {archetype: execution}
+    # What the team may spend.
+    limits: {runs: 1}
+repository: {validation: {fast: ["make lint"]}}
+"""
+RECIPES = list_recipes()
+
+
+@pytest.mark.parametrize("name", RECIPES)
+@pytest.mark.parametrize(
+    "ours",
+    [
+        OURS,
+        OURS.replace("\n", "\r\n"),
+        "version: 1\n",
+        '{version: 1, "board": {columns: {A: {archetype: inbox}}}}',
+    ],
+)
+def test_a_recipe_replaces_the_columns_and_all_else_that_the_file_says_stays(name: str, ours: str) -> None:
+    recipe = read_recipe(name)
+    after = start_from(ours, recipe)
+    tree, other, before = read(after).tree, read(recipe).tree, read(ours).tree
+    assert tree["board"]["columns"] == other["board"]["columns"]
+    assert [line for line in ours.splitlines() if "#" in line or "make lint" in line] == [
+        line
+        for line in after.splitlines()
+        if line in ours.splitlines() and ("#" in line or "make lint" in line)
+    ]
+    kept, added = before.get("board", {}), other["board"]
+    assert tree["board"].get("home") == kept.get("home")
+    assert tree["board"].get("limits", {}) == {**added.get("limits", {}), **kept.get("limits", {})}
+    assert {**other, **before, "board": tree["board"]} == tree
+    assert {key: tree["board"].get(key) for key in added.keys() - {"home", "limits"}} == {
+        key: value for key, value in added.items() if key not in {"home", "limits"}
+    }
+    assert start_from(after, recipe) == after  # twice is once

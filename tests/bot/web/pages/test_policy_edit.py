@@ -9,6 +9,8 @@ from urllib.parse import urlencode
 import pytest
 from werkzeug.test import TestResponse
 
+from bot.repo_config.recipes import list_recipes, read_recipe
+from rules.policy.edit import start_from
 from rules.policy.locations import PATH
 from rules.policy.model import default_policy, parse
 from tests.bot.flows.settings import POLICY
@@ -112,18 +114,56 @@ def test_a_column_becomes_one_of_another_kind(pages: Pages) -> None:
     assert "People review here." in shown
 
 
+RECIPE = "/policy/acme/1/recipes/pipeline"
+
+
+def test_a_recipe_says_what_it_would_do_and_is_proposed_as_a_whole_board(pages: Pages) -> None:
+    policy(pages)
+    pages.run()
+    alice = pages.browser("alice")
+    assert alice.get("/policy/acme/1/recipes").text.count('href="/policy/acme/1/recipes/') == len(
+        list_recipes()
+    )
+    shown = unescape(alice.get(RECIPE).text)
+    assert "Columns that your board does not have yet" in shown
+    assert "1 in <bdi>In Progress</bdi>" in shown
+    answer = send(alice, path=RECIPE)
+    text = proposed(pages, answer)
+    assert text == start_from(COMMENTED, read_recipe("pipeline"))
+    assert text.startswith("# Ask the finance team first.")
+    assert number_of(send(alice, path=RECIPE)) == number_of(answer)  # twice is once
+
+
+def test_a_recipe_that_does_not_fit_the_file_is_not_proposed(pages: Pages) -> None:
+    daily = 'schedule: {daily: {cron: "0 7 * * *", title: Look, column: In Progress}}'
+    pages.cardinal.set_policy(POLICY.replace("board:\n", f"board:\n  {daily}\n"))
+    pages.cardinal.catch_up()
+    alice = pages.browser("alice")
+    before = set(pages.cardinal.home_repo.issues)
+    for answer in (alice.get(RECIPE), send(alice, path=RECIPE)):
+        assert "It does not fit the policy file of acme/board" in answer.text
+        assert "Propose" not in answer.text
+    assert alice.get("/policy/acme/1/recipes/nothing").status_code == 404
+    assert set(pages.cardinal.home_repo.issues) == before
+
+
 def test_readers_may_look_and_only_writers_propose(pages: Pages) -> None:
     policy(pages)
     mallory = pages.browser("mallory")
-    assert mallory.get(EDIT).status_code == 200
     fields: Any = {"archetype": "execution", "budget_usd": "9", "do": "propose"}
-    assert send(mallory, **fields).status_code == 403
-    assert send(pages.browser("alice"), origin="https://evil.example", **fields).status_code == 403
-    assert pages.browser("bob", signed_in=False).get(EDIT).status_code == 401
+    for path in (EDIT, RECIPE):
+        assert mallory.get(path).status_code == 200
+        assert send(mallory, path=path, **fields).status_code == 403
+        assert (
+            send(pages.browser("alice"), path=path, origin="https://evil.example", **fields).status_code
+            == 403
+        )
+        assert pages.browser("bob", signed_in=False).get(path).status_code == 401
     assert pages.browser("alice").get("/policy/acme/1/edit?column=Nowhere").status_code == 404
     hide(pages.cardinal, "board")
     pages.cardinal.clock.forward(400)
-    assert mallory.get(EDIT).status_code == 404
+    for path in (EDIT, RECIPE, "/policy/acme/1/recipes"):
+        assert mallory.get(path).status_code == 404
 
 
 def proposed(pages: Pages, answer: TestResponse) -> str:
