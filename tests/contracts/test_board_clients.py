@@ -34,7 +34,7 @@ TASK = Task(Phase.CHAT, "work", PROMPT, "r1", "", "default", False, 9, 5.0, Path
 ALONE = shlex.join(codex.argv(TASK, LAYOUT, "default")[5:])  # `--strict-config`, and each `-c`
 STARTS = {  # behind the line of docs/mcp.md that begins with the same word
     "claude": "claude --print --verbose --output-format=stream-json --model=default"
-    " --allowedTools=mcp__cardinal",
+    " --allowedTools=mcp__plugin_cardinal_cardinal",
     "codex": f"codex exec --json --skip-git-repo-check {ALONE}"
     " -c mcp_servers.cardinal.default_tools_approval_mode='\"approve\"' -",
 }
@@ -43,7 +43,8 @@ STARTS = {  # behind the line of docs/mcp.md that begins with the same word
 def documented(agent: str) -> str:
     """Return the line of docs/mcp.md that sets the agent up for the address `/mcp`."""
     lines = (ROOT / "docs" / "mcp.md").read_text(encoding="utf-8").splitlines()
-    return next(line for line in lines if line.startswith(f"{agent} mcp add") and "/mcp" in line)
+    begins = {"claude": "claude plugin marketplace add", "codex": "codex mcp add cardinal --url"}[agent]
+    return next(line for line in lines if line.startswith(begins))
 
 
 @contextmanager
@@ -67,11 +68,13 @@ def behind_sockets(pages: Pages, model: ScriptedModel) -> Iterator[Path]:
 def in_container(sockets: Path, program: Program, agent: str) -> subprocess.CompletedProcess[str]:
     """Run the agent in a container without a network, set up as the documents say."""
     line = documented(agent).replace("https://cardinal.example.com", CARDINAL)
+    line = line.replace("cardinal-board/cardinal", "/marketplace")
     environ = claude.command(TASK, LAYOUT, "default").env if agent == "claude" else {}
-    environ = {**environ, "token": program.token, "CARDINAL_TOKEN": program.token}
+    environ = {**environ, "CARDINAL_URL": CARDINAL, "CARDINAL_TOKEN": program.token}
     script = f'mkdir -p "$HOME" && {line} >&2 && exec {STARTS[agent]}'
     options = [f"--env={name}={text}" for name, text in environ.items()]
-    mounts = (f"{sockets}:/run/cardinal", f"{ROOT}/runner/exec/in_container:/player:ro")
+    mounts = [f"{sockets}:/run/cardinal", f"{ROOT}/runner/exec/in_container:/player:ro"]
+    mounts += [f"{ROOT}/{part}:/marketplace/{part}:ro" for part in (".claude-plugin", "bot/web/mcp/plugin")]
     options += [f"--volume={mount}" for mount in mounts]
     words = ("docker", "run", "--interactive", *LOCKED, *options, "--workdir=/tmp", AGENT)
     command = (*words, "/bin/sh", "/player/enter.sh", "sh", "-c", script)
@@ -90,7 +93,7 @@ def calls(agent: str, number: int) -> list[dict[str, Any]]:
     ]
     if agent == "codex":
         return [{"call": {"namespace": "mcp__cardinal", "name": name, "input": it}} for name, it in wanted]
-    return [{"call": {"name": f"mcp__cardinal__{name}", "input": it}} for name, it in wanted]
+    return [{"call": {"name": f"mcp__plugin_cardinal_cardinal__{name}", "input": it}} for name, it in wanted]
 
 
 @pytest.mark.parametrize("agent", sorted(STARTS))
