@@ -17,10 +17,13 @@ from pathlib import Path
 from playwright.sync_api import Browser, Locator, Page, sync_playwright
 
 from forge.demo import launch
-from forge.demo.people import REPOSITORY
+from forge.demo.people import REPOSITORY, Team
 from forge.demo.stage import Stage
 from forge.demo.story import TITLE, play
+from forge.seed.demo import TEAM
+from forge.store import Store
 
+SCENARIOS = Path(__file__).with_name("scenarios")  # of the cards that only the pictures have
 FOLDER = Path(__file__).parents[1] / "pictures"
 BOARD = "/orgs/acme/projects/1"
 # Nothing but the page itself: no profile of this machine, no requests of the browser's own.
@@ -67,6 +70,7 @@ class Camera:
 
     page: Page
     stage: Stage
+    store: Store
     cardinal_url: str
     folder: Path
     check: Callable[[Page], None]
@@ -295,7 +299,7 @@ def _merged(camera: Camera) -> None:
     for name, path, height in AFTERWARDS:
         camera.visit(path, height=height)
         camera.whole(name)
-    for tutorial in (_crash, _breaker):
+    for tutorial in (_pipeline, _fleet, _crash, _breaker):
         tutorial(camera)
 
 
@@ -305,21 +309,96 @@ AFTERWARDS = (
     ("health", "/health", 900),
     ("policy", "/policy/acme/1", 760),
     ("policy-edit", "/policy/acme/1/edit?column=In+Progress", 900),
+    ("recipe", "/policy/acme/1/recipes/pipeline", 760),
 )
 # What an operator meets: a model that there is none of, in the policy.
 POLICY_FILE = "/repos/acme/board/contents/.github/cardinal.yml"
+STAGED = "Add the delivery date to receipts"
+STAGES = """\
+      stages:
+        - {name: design, persona: architect, next: [build]}
+        - {name: build, persona: senior-engineer, next: [verify]}
+        - {name: verify, persona: tester, next: [build, end], tools: {edit: deny}}
+"""
+FLEET = ("api", "web", "docs")
+CARE = """\
+  specialists: {gardener: {agent: scripted, model: shop}}
+  repositories:
+    without_policy: {validation: {full: ["test -s requirements.txt"]}, guardrails: {dependencies: allow}}
+"""
+ALL_AGENTS = "agent: scripted\n      model: shop\n      instructions: Follow"
+GARDENER = f'agents: ["@gardener"]\n      {ALL_AGENTS}'
+STAGED_CARDS = {STAGED: "pipeline", "Update what docs": "major", "Update what": "update"}
 BROKEN = ("Round prices down", "Print the date on receipts", "Sort the cart by price")
+
+
+def _change_policy(camera: Camera, old: str, new: str, *, shown: str = "") -> None:
+    """Change the board's policy file; with `shown`, wait until its page has that text."""
+    team = camera.stage.team
+    there = team.call("alice", "GET", POLICY_FILE)
+    text = base64.b64decode(there["content"]).decode().replace(old, new)
+    content = base64.b64encode(text.encode()).decode()
+    body = {"message": "Change the policy", "content": content, "sha": there["sha"]}
+    team.call("alice", "PUT", POLICY_FILE, body)
+    if shown:
+        camera.stage.wait("the policy is in force", lambda: _shown(camera, "/policy/acme/1", shown))
+
+
+def _pipeline(camera: Camera) -> None:
+    """A card goes through three roles; the last one sends it back once."""
+    _change_policy(
+        camera, "      plan_approval: required\n", f'      plan_approval: "off"\n{STAGES}', shown="architect"
+    )
+    number = camera.stage.team.new_card("bob", STAGED, "Customers ask for it every day.", "In Progress")
+    dataclasses.replace(camera.stage, number=number).sees("it is done", Agent="work complete")
+    camera.settle()
+    camera.visit_run(number, height=1000)
+    camera.page.get_by_role("heading", name="Report", exact=True).wait_for(timeout=LIMIT_MS)
+    camera.whole("pipeline")
+    _change_policy(camera, STAGES, "")
+
+
+def _fleet(camera: Camera) -> None:
+    """One specialist looks after three more repositories of the board, and needs an answer in one."""
+    team, store = camera.stage.team, camera.store
+    acme, alice = store.users.get("acme"), store.users.get("alice")
+    for name in FLEET:
+        repo = store.repos.create(acme, name)
+        for login, role in TEAM.items():
+            store.repos.set_role(repo, store.users.get(login), role)
+        store.repos.write_files(repo, "main", {"requirements.txt": b"flask==3.0\n"}, "Start", actor=alice)
+    _change_policy(camera, "  columns:\n", f"{CARE}  columns:\n", shown="test -s requirements.txt")
+    _change_policy(camera, ALL_AGENTS, GARDENER, shown="@gardener")
+    for name in FLEET:
+        title, text = f"Update what {name} depends on", "All tests stay green."
+        number = team.new_card("bob", title, text, "Tasks", f"acme/{name}")
+        team.call("bob", "POST", f"/repos/acme/{name}/issues/{number}/labels", {"labels": ["agent:gardener"]})
+        team.drag("bob", number, "In Progress", f"acme/{name}")
+    camera.stage.wait("two are done, one asks", lambda: _has_worked(team))
+    camera.visit("/boards/acme/1?lanes=repository&label=agent:gardener", width=1440, height=860)
+    camera.settle()
+    camera.live()
+    camera.whole("fleet")
+
+
+def _has_worked(team: Team) -> str:
+    """Return the states of the fleet's cards once its work is as far as it goes alone."""
+    cards = [
+        card for board in team.state()["boards"] for column in board["columns"] for card in column["cards"]
+    ]
+    names = {f"acme/{name}" for name in FLEET}
+    states = sorted(
+        str(card["fields"].get("Agent")).partition(" ")[2]
+        for card in cards
+        if card.get("repository") in names
+    )
+    return ", ".join(states) if states == ["needs input", "work complete", "work complete"] else ""
 
 
 def _breaker(camera: Camera) -> None:
     """A mistake in the policy fails cards for one cause, until the board halts."""
     team = camera.stage.team
-    there = team.call("alice", "GET", POLICY_FILE)
-    text = base64.b64decode(there["content"]).decode().replace("model: shop", "model: shopp")
-    content = base64.b64encode(text.encode()).decode()
-    body = {"message": "Another model", "content": content, "sha": there["sha"]}
-    team.call("alice", "PUT", POLICY_FILE, body)
-    camera.stage.wait("the policy is in force", lambda: _shown(camera, "/policy/acme/1", "shopp"))
+    _change_policy(camera, "model: shop", "model: shopp", shown="shopp")
     for title in BROKEN:
         number = team.new_card("alice", title, "As the others.", "In Progress")
         dataclasses.replace(camera.stage, number=number).sees("it fails", Agent="failed")
@@ -374,7 +453,8 @@ def take(page: Page, folder: Path, check: Callable[[Page], None] = lambda _: Non
     try:
         settings = {"CARDINAL_SCENARIOS": str(_scenarios(root)), "CARDINAL_CHECKPOINT_S": "2"}
         with launch.running(root, settings=settings) as scene:
-            camera = Camera(page, Stage(scene.team), scene.cardinal_url, folder, check)
+            assert scene.store is not None
+            camera = Camera(page, Stage(scene.team), scene.store, scene.cardinal_url, folder, check)
 
             def look(step: str) -> None:
                 if step in WHEN:
@@ -393,6 +473,10 @@ def _scenarios(root: Path) -> Path:
     carts = folder / "empty-carts.yml"
     before, pause, after = carts.read_text().rpartition("- sleep: ")
     carts.write_text(f"{before}{pause}3600{after.removeprefix('1.5')}")
+    shutil.copytree(SCENARIOS, folder, dirs_exist_ok=True)
+    shop = folder / "shop.yml"
+    cards = "".join(f'  - {{title: "^{title}", scenario: {name}}}\n' for title, name in STAGED_CARDS.items())
+    shop.write_text(shop.read_text().replace("cards:\n", f"cards:\n{cards}", 1))
     return folder
 
 

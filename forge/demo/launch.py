@@ -19,6 +19,7 @@ import requests
 
 from forge.demo.people import StoryError, Team
 from forge.model.server import ScriptedModel
+from forge.store import Store
 from forge.web.server import Forge
 
 SCENARIOS = Path(__file__).parent / "scenarios"
@@ -43,7 +44,7 @@ def agents() -> tuple[str, ...]:
 @dataclasses.dataclass(frozen=True, slots=True)
 class Scene:
     """The running demo: the forge's address, Cardinal's address, its folder and its process; the model, if
-    there is one.
+    there is one, and what the forge keeps, if it runs in this process.
     """
 
     team: Team
@@ -52,6 +53,7 @@ class Scene:
     environment: dict[str, str]
     group: "subprocess.Popen[bytes]"
     model: ScriptedModel | None = None
+    store: Store | None = None
 
     @property
     def command_line(self) -> str:
@@ -104,7 +106,8 @@ def running(
             address = {"CARDINAL_GITHUB_URL": f"{forge.url}/api/v3"} if server else {}
             chosen = {"CARDINAL_WORKSPACE": workspace, **address, **providers, **(settings or {})}
             with cardinal(forge.url, root, settings=chosen, agent=agent) as scene:
-                yield dataclasses.replace(scene, model=model, team=Team(forge.url, bool(server)))
+                team = Team(forge.url, bool(server))
+                yield dataclasses.replace(scene, model=model, team=team, store=forge.store)
     finally:
         forge.stop()
 
