@@ -96,6 +96,12 @@ def age_of(state: str, length: timedelta) -> str:
     return "overdue" if length >= overdue else "late" if length >= late else ""
 
 
+def file_size(size_bytes: int) -> str:
+    if size_bytes < 1000:
+        return f"{size_bytes} B"
+    return f"{size_bytes / 1e3:.0f} kB" if size_bytes < 1e6 else f"{size_bytes / 1e6:,.1f} MB"
+
+
 def fit_rows(rows: Iterable[Row], room: int = MAX_PART) -> list[Row]:
     """Return the first rows, one at least, whose texts take at most so many bytes of HTML."""
     fitted: list[Row] = []

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from bot.web.site.lists import age_of, card_view
+from bot.web.site.lists import age_of, card_view, file_size
 from ledger.ids import BoardId, CardId, RunId
 from ledger.queries.lanes import ListedCard
 from ledger.states import CardState, Reason
@@ -38,3 +38,11 @@ def test_only_a_card_that_a_failure_brought_tells_at_rest_why_it_is_there(reason
         RunId("r1"), "alice", 0.0, BoardId("PVT_1"), "", reason=reason,
     )  # fmt: skip
     assert card_view(listed, NOW).has_failed == (reason is Reason.RUN_FAILED)
+
+
+@pytest.mark.parametrize(
+    ("size", "said"),
+    [(0, "0 B"), (40, "40 B"), (1_500, "2 kB"), (1_500_000, "1.5 MB"), (2_000_000_000, "2,000.0 MB")],
+)
+def test_a_small_file_has_a_size_too(size: int, said: str) -> None:
+    assert file_size(size) == said
