@@ -4,6 +4,7 @@ import json
 import os
 import sys
 from typing import Any
+from urllib.error import HTTPError
 from urllib.parse import quote
 from urllib.request import Request, urlopen
 
@@ -11,12 +12,15 @@ BEAT = {"lease_s": 120}  # seconds until the claim runs out; a long task sends a
 
 
 def call(method: str, path: str, fields: dict[str, Any] | None = None) -> Any:
-    """Return the response of Cardinal's API; an error ends the program."""
+    """Return the response of Cardinal's API; an error ends the program, and says what it is."""
     headers = {"Authorization": f"Bearer {os.environ['CARDINAL_TOKEN']}", "Content-Type": "application/json"}
     body = None if fields is None else json.dumps(fields).encode()
     address = f"{os.environ['CARDINAL_URL']}/api/v1{path}"
-    with urlopen(Request(address, body, headers, method=method)) as response:  # noqa: S310 -- your own Cardinal
-        return json.load(response)
+    try:
+        with urlopen(Request(address, body, headers, method=method)) as response:  # noqa: S310 -- your own Cardinal
+            return json.load(response)
+    except HTTPError as error:
+        sys.exit(json.load(error)["detail"])
 
 
 def work(job: str) -> None:

@@ -66,6 +66,7 @@ JOB = ("owner", "repository", "number")
 READ = "read"  # the scope of operations that change nothing
 Operation = Mapping[str, Any]
 NOT_YET = "would be done"
+HANDS_OVER, METADATA = "complete", "metadata"  # a command, and the field of it beside its text
 
 
 def api_address() -> tuple[str, str]:
@@ -297,6 +298,11 @@ def _many(
 ) -> None:
     """Do it for each job, or only name them. The worst fault is the exit code."""
     api_address()  # without it, each would fail the same
+    if len(jobs) > 1 and fields.get("command") == HANDS_OVER and fields.keys() & {"text", METADATA}:
+        raise CliError(
+            f"`{HANDS_OVER}` with a text or metadata is for one card, whose hand-over it is, and"
+            f" {len(jobs)} match: give it for each of them, or leave both out"
+        )
     if not jobs:
         click.echo("no jobs match, so nothing was done", err=True)
 

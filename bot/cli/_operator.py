@@ -41,7 +41,7 @@ from rules.text import alternatives
 
 HELP = """{about}
 
-It is `/cardinal {name}`, given by the operator, as `cardinal command` gives it. TARGET is a run or
+It is `{usage}`, given by the operator, as `cardinal command` gives it. TARGET is a run or
 OWNER/REPOSITORY#NUMBER.
 
 \b
@@ -207,7 +207,9 @@ def verb(name: str) -> click.Command:
     """Return the command that gives the slash command of that name."""
     slash_command = COMMANDS.load(name)
     about = " ".join((slash_command.__doc__ or "").split())
-    help_text = HELP.format(about=about, name=name, example=example(name, slash_command.USAGE))
+    help_text = HELP.format(
+        about=about, usage=slash_command.USAGE, example=example(name, slash_command.USAGE)
+    )
 
     # An option of the slash command is a part of its text.
     passing = {"ignore_unknown_options": True}

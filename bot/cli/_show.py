@@ -131,7 +131,10 @@ def answer_rows(
     columns = columns or [
         name for row in listed[:1] for name, it in row.items() if not isinstance(it, list | dict)
     ]
-    rows = [[_fact(row, column) if row.get(column) != 0 else "" for column in columns] for row in listed]
+    rows = [
+        [_fact(row, column) if row.get(column) != 0 or column == "exit_code" else "" for column in columns]
+        for row in listed
+    ]
     return table(list(map(_label, columns)), rows, empty=empty)
 
 
@@ -201,9 +204,9 @@ def _fact(row: Mapping[str, Any], name: str) -> object:
         case dict():
             unit, unnamed = name.partition(" ")[0], "not ended" if name == "endings" else "none"
             return ", ".join(
-                f"{state_word(key) or unnamed} {_fact({unit: it}, unit)}" for key, it in value.items()
+                f"{key.replace('_', ' ') or unnamed} {_fact({unit: it}, unit)}" for key, it in value.items()
             )
-        case _ if name.endswith("_s"):
+        case _ if name.endswith("_s") or name == "seconds":
             return brief(timedelta(seconds=value))
         case _ if "usd" in name.split("_"):
             return usd(value)

@@ -4,7 +4,6 @@ import secrets
 from datetime import datetime, time, timedelta
 
 from bot.github.api import roles
-from bot.github.client import Hub
 from bot.outbox.contract import ActResult, GivenUpError, TooSoonError, TryAgainError
 from bot.render import assistant_prompt
 from bot.render.markdown.marker import text_digest
@@ -19,7 +18,7 @@ from ledger.parts import UnknownPartError
 from ledger.queries import timeline
 from ledger.queue.outbox import Entry
 from ledger.rows.cards import CardRow
-from ledger.views import spend
+from ledger.views import jobs, spend
 from rules.card.stops import describe_stop
 from rules.policy.images import IMAGE
 from runner.errors import BackendError, RunnerError, ScenarioError, UnsandboxedError
@@ -34,13 +33,15 @@ HOUR = timedelta(hours=1)
 STOPPED_S = 15  # until kill switches are checked again
 
 
-def trust_of(hub: Hub, card: CardRow) -> assistant_prompt.Trust:
+def trust_of(context: OutboxContext, card: CardRow) -> assistant_prompt.Trust:
     """Return whether the author has write access, with a fresh token that delimits untrusted text.
 
     Only people with write access can write a draft issue.
     """
     repository = card.repository
-    trusted = repository is None or roles.writes(hub, repository, card.author)
+    with context.reading() as db:
+        author = jobs.author_of(db, card.card_id, card.author)
+    trusted = repository is None or roles.writes(context.hub, repository, author)
     return assistant_prompt.Trust(trusted, secrets.token_hex(8))
 
 

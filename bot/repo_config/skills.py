@@ -14,7 +14,7 @@ from bot.system.model_keys import operators
 from ledger.events.instruction import SkillConsidered
 from ledger.log import event_store
 from ledger.rows.cards import CardRow
-from ledger.views import instructions
+from ledger.views import instructions, jobs
 from rules.policy.markdown.skill import SkillFile, SkillFileError, parse
 from rules.policy.repository import Skills
 from rules.policy.roles import LOGIN
@@ -98,9 +98,12 @@ def _read(shelf: Shelf, name: str) -> _Skill:
 
 
 def _occasion(services: Services, card: CardRow) -> SkillContext:
-    trusted = roles.writes(services.hub, card.repository or "", card.author)
     with event_store.reading(services.engine) as db:
-        pinned = instructions.list_pinned_skills(db, card.card_id)
+        pinned, author = (
+            instructions.list_pinned_skills(db, card.card_id),
+            jobs.author_of(db, card.card_id, card.author),
+        )
+    trusted = roles.writes(services.hub, card.repository or "", author)
     line = find_skill_line(clean_markup(card.body).text)
     return SkillContext(without_invisible(card.title), trusted, card.choosing_labels, line, pinned)
 

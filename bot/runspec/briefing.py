@@ -29,6 +29,7 @@ from ledger.views import (
     cards,
     expansions,
     hand_overs,
+    jobs,
     links,
     messages,
     notes,
@@ -58,7 +59,9 @@ def write(services: Services, card: CardRow, run_id: RunId, *, nonce: str = "") 
     `nonce` is the secret part of the tags around others' words; random unless it is given.
     """
     nonce = nonce or secrets.token_hex(16)
-    trusted = roles.writes(services.hub, card.repository or "", card.author)
+    with event_store.reading(services.engine) as db:
+        author = jobs.author_of(db, card.card_id, card.author)
+    trusted = roles.writes(services.hub, card.repository or "", author)
     with event_store.reading(services.engine) as db:
         return briefing.make_briefing(source(db, card, run_id, author_trusted=trusted), nonce)
 
@@ -88,7 +91,7 @@ def source(db: Connection, card: CardRow, run_id: RunId, *, author_trusted: bool
     return BriefingSource(
         title=card.title,
         body=card.body,
-        author=card.author,
+        author=jobs.author_of(db, card.card_id, card.author),
         author_trusted=author_trusted,
         brief=card.brief,
         conversation=tuple(_conversation_message(message, last) for message in said),

@@ -31,7 +31,19 @@ from ledger.rows.cards import CardRow
 from ledger.rows.limit_answers import Code, Subject
 from ledger.rows.runs import RunRow
 from ledger.views import briefings as made_briefings
-from ledger.views import cards, children, ci, grants, messages, plans, policies, questions, runs, threads
+from ledger.views import (
+    cards,
+    children,
+    ci,
+    grants,
+    jobs,
+    messages,
+    plans,
+    policies,
+    questions,
+    runs,
+    threads,
+)
 from rules.card import agent_choice
 from rules.card.dependencies import may_name
 from rules.chatops.parser import WORKFLOWS
@@ -100,8 +112,11 @@ def with_reproduction(
 
 def _words(services: Services, run: RunRow, card: CardRow) -> tuple[Words, ...]:
     with event_store.reading(services.engine) as db:
-        said = messages.newest(db, card.card_id, _COMMENTS)
-    trusted = roles.writes(services.hub, card.repository or "", card.author)
+        said, author = (
+            messages.newest(db, card.card_id, _COMMENTS),
+            jobs.author_of(db, card.card_id, card.author),
+        )
+    trusted = roles.writes(services.hub, card.repository or "", author)
     texts = (
         (run.asked, True),
         *(

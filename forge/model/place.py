@@ -9,6 +9,7 @@ from forge.model.conversation import Conversation, Outcome, Used, Words
 _HEAD = re.compile(r"^Run (\S+), turn (\S+) \((\w+)\)\.", re.MULTILINE)
 _CALL_ID = re.compile(r"call_([0-9a-f]{12})x(\d+)x(\d+)x(\d+)")
 _TITLE = re.compile(r"^# (?:The card: )?(.+)$", re.MULTILINE)
+_TITLE_OF_OTHERS = re.compile(r"^## Title, by .+\n<untrusted-\w+>\n(.+)$", re.MULTILINE)
 _ANSWERED = re.compile(r"^Your question was answered:\n(.*?)\n\nGo on from where you stopped\.", re.M | re.S)
 _IN_RESULT = re.compile(r'\\?"answer\\?": ?\\?"((?:[^"\\]|\\[^"])*)\\?"')
 _TO_ANSWER = "Answer each of these review threads"
@@ -66,8 +67,8 @@ def call_id(mark: str, step: int, number: int, which: int) -> str:
 
 
 def title_of(prompt: str) -> str:
-    """Return the card's title from the heading that a briefing starts with; empty where there is none."""
-    match = _TITLE.search(prompt)
+    """Return the card's title from the headings that a briefing starts with; empty where there is none."""
+    match = _TITLE_OF_OTHERS.search(prompt) or _TITLE.search(prompt)
     return match[1].strip() if match else ""
 
 

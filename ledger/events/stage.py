@@ -30,7 +30,7 @@ class StageEntered(RunEvent, zoom=Zoom.ACTIVITY, shows_payload=True, changes_wor
     head: str
 
     def describe(self) -> str:
-        again = f" for the time number {self.number}" if self.number > 1 else ""
+        again = f" again, time {self.number}" if self.number > 1 else ""
         who = "" if self.by in ("agent", "policy") else f", as {self.by} decided"
         return f"stage {self.stage} began{again} (persona {self.persona}){who}"
 

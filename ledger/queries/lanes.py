@@ -22,7 +22,7 @@ from ledger.queries.card_filter import (
     in_sight,
     match_filter,
 )
-from ledger.states import ATTENTION, CardState, RunState
+from ledger.states import ATTENTION, CardState, Reason, RunState
 from ledger.views.cards import cards
 from ledger.views.questions import questions
 from ledger.views.runs import runs
@@ -100,6 +100,7 @@ class ListedCard(NamedTuple):
     cause: str = ""
     reviewers: tuple[str, ...] = ()
     assignees: tuple[str, ...] = ()
+    reason: Reason = Reason.OTHER
 
     @property
     def people(self) -> tuple[str, ...]:
@@ -265,14 +266,18 @@ def waiting_by_state(
 def _select_lane(scopes: Sequence[CardScope], card_filter: CardFilter) -> Select[Any]:
     fields = (*_FIELDS, cards.c.because, *_MORE_FIELDS, cards.c.board_id, _WAITS_FOR, _CAUSE, _UNASKED)
     seen = in_sight(scopes, archived=card_filter.archived)
-    return select(*fields, cards.c.assignees).select_from(FROM).where(seen, match_filter(card_filter))
+    return (
+        select(*fields, cards.c.assignees, cards.c.reason)
+        .select_from(FROM)
+        .where(seen, match_filter(card_filter))
+    )
 
 
 def _rows(db: Connection, query: Select[Any]) -> tuple[ListedCard, ...]:
     listed = db.execute(query)
     return tuple(
-        ListedCard._make((*card, _reviewers(settings) if settings else (), assignees))
-        for *card, settings, assignees in listed
+        ListedCard._make((*card, _reviewers(settings) if settings else (), assignees, reason))
+        for *card, settings, assignees, reason in listed
     )
 
 

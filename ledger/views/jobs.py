@@ -35,6 +35,14 @@ def of_card(db: Connection, card_id: CardId) -> JobRow | None:
     return find(db, JobRow, jobs, "key", card_id=card_id)
 
 
+def author_of(db: Connection, card_id: CardId, author: str) -> str:
+    """Return who wrote the card's title and description: a person who asked for its issue outside GitHub,
+    else the issue's `author`.
+    """
+    job = of_card(db, card_id)
+    return job.by if job is not None and job.user_id else author
+
+
 def count_since(db: Connection, user_id: int, since: datetime) -> int:
     """Return the count of an account's requests since then."""
     condition = (jobs.c.user_id == user_id) & (jobs.c.at > since)

@@ -125,16 +125,17 @@ def describe_limits(limits: CardLimits) -> str:
 
 
 def describe_next_run(policy: Policy, card: CardRow) -> str:
-    """Return the limits that a run would have that is queued now, and who chose any of them; empty where no
-    run could be.
+    """Return the limits that a run would have that is queued now, and who chose any of them; only the chosen
+    ones where no run could be.
     """
-    column = policy.column(card.column)
-    if column is None or not policy.archetype(card.column).STARTS_RUNS:
-        return ""
-    rules = apply_limits(policy, column, card, own_agent=False)
-    limits = describe_limits(CardLimits(rules.timeout_minutes, rules.max_turns, rules.budget_usd))
-    chosen = describe_limits(chosen_limits(card))
-    return f"{limits}; {plain(card.limits_by, 60)} chose {chosen}" if chosen else limits
+    chosen, by = describe_limits(chosen_limits(card)), plain(card.limits_by, 60)
+    column, limits = policy.column(card.column), chosen
+    if column is not None and policy.archetype(card.column).STARTS_RUNS:
+        rules = apply_limits(policy, column, card, own_agent=False)
+        limits = describe_limits(CardLimits(rules.timeout_minutes, rules.max_turns, rules.budget_usd))
+    if chosen and chosen == limits:
+        return f"{limits}, chosen by {by}"
+    return f"{limits}; {by} chose {chosen}" if chosen else limits
 
 
 def _amount(name: str, value: float) -> str:

@@ -10,6 +10,7 @@ from ledger.rows.runs import RunRow
 from ledger.rows.same_issue import RunElsewhere
 from ledger.states import ATTENTION, CARD_STEPS, CardState, Ending, Reason, RunState
 from rules.card.dependencies import why_waiting
+from rules.card.routes import find_route
 from rules.card.stops import describe_block
 from rules.intents.internal import ChangeCardState
 from rules.intents.outbound import Decision, Intent, UpdateFace, UpdateTicker
@@ -127,7 +128,7 @@ def derive(policy: Policy, snapshot: Snapshot) -> DerivedState | None:
     if policy.column(snapshot.column) is None:
         return DerivedState(CardState.DRAFT, _describe_unserved(snapshot.column))
     derived = archetype.derive(policy, snapshot)
-    return _add_failure(snapshot, archetype, derived) if derived else None
+    return _add_failure(policy, snapshot, archetype, derived) if derived else None
 
 
 def describe_failed_run(run: RunRow) -> str:
@@ -136,12 +137,16 @@ def describe_failed_run(run: RunRow) -> str:
     return f"{run.run_id} {'was lost' if run.ending is Ending.LOST else 'failed'}: {reason}"
 
 
-def _add_failure(snapshot: Snapshot, archetype: Archetype, derived: DerivedState) -> DerivedState:
+def _add_failure(
+    policy: Policy, snapshot: Snapshot, archetype: Archetype, derived: DerivedState
+) -> DerivedState:
     """Return the state with the failure for which Cardinal moved the card to a column where nothing runs."""
     run = snapshot.run
     failed = run is not None and run.ending in (Ending.FAILED, Ending.LOST)
     if run is None or not failed or archetype.STARTS_RUNS or not snapshot.own_move:
         return derived
+    if not same_column(find_route(policy, run, "on_failure", run.column), snapshot.column or ""):
+        return derived  # people had it moved here
     because = f"{describe_failed_run(run)} (in {plain(run.column, 60)}); {derived.because}"
     return replace(derived, because=because, reason=derived.reason or Reason.RUN_FAILED)
 

@@ -1,6 +1,7 @@
 """execution: a coding agent is hired for the card and works on its branch."""
 
 from ledger.events.board import ABANDONED
+from ledger.events.run import OWN
 from ledger.model.run_modes import FIX, INVESTIGATE, PLACES, SCRATCH
 from ledger.states import CardState, Ending
 from rules.card.column_actions import act, describe_routes, has_action, headlines
@@ -106,6 +107,8 @@ def _describe_start(column: ColumnPolicy) -> str:
         actions = headlines(column.entry_actions)
         entering = f"Entering {', '.join(actions)}. " if actions else ""
         return f"{entering}An agent starts work on /cardinal retry: {bounds}."
+    if column.agent == OWN:
+        return f"The card waits for a worker of your own: up to {column.timeout_minutes} min."
     if column.mode == INVESTIGATE:
         return f"An agent will look into it and report what it finds, without changing anything: {bounds}."
     first = "plan first, " if column.plan_required else ""

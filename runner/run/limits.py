@@ -136,7 +136,8 @@ class Allowance:
         used = f"${usage.usd:.2f}" + (
             f" of ${self.bound_usd:.2f}" if exceeded is ExceededLimit.BUDGET else ""
         )
-        return f"{which}: {used}, {usage.active_s / 60:.1f} min and {usage.turns} turns so far"
+        turns = "1 turn" if usage.turns == 1 else f"{usage.turns} turns"
+        return f"{which}: {used}, {usage.active_s / 60:.1f} min and {turns} so far"
 
     def going_on(self, exceeded: ExceededLimit, usage: RunUsage, needs_usd: float = 0.0) -> str:
         """Return the sum of as much again, for people; empty where that is the limit once more.

@@ -42,7 +42,7 @@ def carry_out(context: OutboxContext, intent: AskAssistant, entry: Entry) -> Act
         return ActResult()
     _wait_for_quiet(context, recent)
     assistant.require_allowed(context, card)
-    trust = assistant.trust_of(context.hub, card)
+    trust = assistant.trust_of(context, card)
     prompt = assistant_prompt.conversation(card, recent, instructions=column.instructions, trust=trust)
     try:
         answer = assistant.ask_model(context, entry, column.agent, column.model, prompt)

@@ -28,7 +28,7 @@ def carry_out(context: OutboxContext, intent: RunTask, entry: Entry) -> ActResul
     if column is None:
         return ActResult()
     assistant.require_allowed(context, card)
-    trust = assistant.trust_of(context.hub, card)
+    trust = assistant.trust_of(context, card)
     prompt = assistant_prompt.task(
         card,
         recent,

@@ -11,6 +11,7 @@ from ledger.states import Ending, RunState
 from rules.card.workflow_choice import describe_workflow
 from rules.commands.budget import MAX_USD, MIN_USD
 from rules.runs.mode import reason
+from rules.text import count
 
 VALIDATE = "validate"
 STAGES = ("plan", "work", VALIDATE, "pull request")
@@ -219,7 +220,9 @@ def _debug(story: Story) -> str:
         "Host": run.host,
         "Worker": f"{run.worker}, claim {run.generation}" if run.worker else "",
         "Base and head": f"{run.base} {run.head}".strip(),
-        "Tokens": f"{run.input_tokens} in, {run.output_tokens} out, {run.turns} turns" if run.turns else "",
+        "Tokens": (
+            f"{run.input_tokens} in, {run.output_tokens} out, {count(run.turns, 'turn')}" if run.turns else ""
+        ),
         "Stages": stages.personas(story.stages),
         **observations.observation_lines(story.observations),
     }

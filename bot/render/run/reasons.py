@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from ledger.events.run import BESIDE
 from ledger.rows.runs import RunRow
 from ledger.states import Ending, RunState, RunStatus
 
@@ -30,6 +31,8 @@ def explain_run(run: RunRow, because: str) -> str:
     if run.ending is not None:
         known = REASONS.get(run.reason, run.reason)
         return ": ".join(part for part in (known, run.stop_why or run.detail) if part)
+    if run.kind in BESIDE:  # the card's reason is of another run
+        return "waiting for its turn" if run.state is RunState.QUEUED else run.parked_why or run.last_line
     if run.state is RunState.QUEUED or run.status is RunStatus.NEEDS_INPUT:
         return because
     return run.parked_why or run.last_line

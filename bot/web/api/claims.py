@@ -279,7 +279,8 @@ def _lease(db: Connection, run: RunRow, generation: int, call: SiteRequest) -> L
     if lease is None:
         because = f"claim {generation} of {run.run_id} is over, or was not yours"
         if run.ending is not None:
-            because = f"{run.run_id} has ended: {plain(' '.join((run.ending, run.reason)))}"
+            ended = ": ".join(filter(None, (run.ending, run.detail or run.reason)))
+            because = f"{run.run_id} has ended: {plain(ended, 300)}"
         raise _conflict("stale", because, "stop working on it; claim the card again")
     return lease
 

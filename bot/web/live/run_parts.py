@@ -1,6 +1,5 @@
 """The parts of a run's page that stay as they would be if it were loaded now, made from the run's rows."""
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -8,7 +7,6 @@ from itertools import groupby
 from urllib.parse import quote
 
 from flask import Blueprint
-from markupsafe import Markup, escape
 
 from bot.render.markdown import links
 from bot.render.run.evidence import LOG, newest
@@ -76,7 +74,6 @@ STEP_ICONS = {
     "search": "search",
     "commit": "git-commit-horizontal",
 }
-_CODE = re.compile(r"`([^`\n<]+)`")
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,15 +169,10 @@ def explain_failure(rows: RunRows) -> dict[str, object] | None:
             run.ending or Ending.LOST, "Failed"
         ),
         "why": "" if run.ending is Ending.CANCELLED else REASONS.get(run.reason, ""),
-        "detail": inline_code(plain(run.detail, MAX_LINE)),
+        "detail": plain(run.detail, MAX_LINE),
         "tests": [plain(name, 200) for name in tests],
         "kept": count(run.kept, "commit") if run.kept else "",
     }
-
-
-def inline_code(text: str | Markup) -> Markup:
-    """Return text as HTML, with what stands between backticks as code."""
-    return Markup(_CODE.sub(r"<code>\1</code>", str(escape(text))))  # noqa: S704 - it is escaped
 
 
 def list_checks(rows: RunRows) -> list[dict[str, object]]:

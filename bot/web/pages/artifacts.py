@@ -16,6 +16,7 @@ from bot.runspec import builder
 from bot.runspec.store_mark import mark_store
 from bot.web.site import parameters
 from bot.web.site.layout import Site
+from bot.web.site.lists import file_size
 from bot.web.site.times import stamp
 from bot.web.site.visibility import run_visible
 from ledger.ids import RunId
@@ -180,13 +181,7 @@ def _row(file: ArtifactRow) -> Row:
         name=plain(file.name),
         kind=plain(file.kind),
         picture=ICONS.get(file.kind, "paperclip"),
-        size=_size(file.size_bytes),
+        size=file_size(file.size_bytes),
         kept=_why_gone(file) or stamp(file.at),
         path=path,
     )
-
-
-def _size(size_bytes: int) -> str:
-    if size_bytes < 1000:
-        return f"{size_bytes} B"
-    return f"{size_bytes / 1e3:.0f} kB" if size_bytes < 1e6 else f"{size_bytes / 1e6:.1f} MB"

@@ -242,7 +242,11 @@ def _workers(db: Connection, board: VisibleBoard, now: datetime) -> list[WorkerV
         counts = ((len(it.at_work), "working"), (it.waiting, "waiting for someone"), (it.queued, "queued"))
         load = [f"{number} {word}" for number, word in (*counts, (it.assigned, "assigned")) if number]
         at_work = [
-            (run.run_id, _card_words(run), f"{plain(run.last_line, MAX_WHY)}, {brief(now - run.claimed_at)}")
+            (
+                run.run_id,
+                _card_words(run),
+                f"{plain(run.last_line, MAX_WHY) or 'working'}, {brief(now - run.claimed_at)}",
+            )
             for run in it.at_work[:MAX_LANE]
             if run.claimed_at is not None
         ]

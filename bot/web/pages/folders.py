@@ -7,12 +7,12 @@ from bot.web.api.operations import list_folders
 from bot.web.api.operations.list_folders import FolderQuery, FolderSnapshot, KeptFolder
 from bot.web.site import parameters
 from bot.web.site.layout import Site
+from bot.web.site.lists import file_size
 from bot.web.site.times import when
 from ledger.queue.sign_ins import SignIn
 from rules.text import count, plain
 
 NONE = "No folders yet. A column with `workspace: folder` has one."
-_MB = 1_000_000
 
 
 def mount(site: Site) -> None:
@@ -47,4 +47,4 @@ def _of_snapshot(past: FolderSnapshot) -> dict[str, str]:
 
 
 def _size(files: int, size_bytes: int) -> str:
-    return f"{count(files, 'file')}, {size_bytes / _MB:,.1f} MB"
+    return f"{count(files, 'file')}, {file_size(size_bytes)}"

@@ -1,5 +1,6 @@
 """Shared by all pages: the visitor, the layout, the security headers."""
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial, wraps
@@ -9,7 +10,7 @@ from urllib.parse import quote, urlsplit
 
 from flask import Blueprint, Response, make_response, render_template, request
 from flask.blueprints import BlueprintSetupState
-from markupsafe import Markup
+from markupsafe import Markup, escape
 from werkzeug.exceptions import HTTPException, MethodNotAllowed
 
 from bot.bootstrap import Services
@@ -29,6 +30,7 @@ from rules.text import sentence
 from runner.text.untrusted import without_invisible
 
 TITLE = "Cardinal"
+_CODE = re.compile(r"`([^`\n<]+)`")
 VISIT_S = 8 * 3600  # as long as GitHub's tokens of people
 NAV = (  # path, icon, and name
     ("/", "inbox", "Inbox"),
@@ -263,8 +265,17 @@ class Site(VisibleLedger):
         return answer
 
 
+def inline_code(text: str | Markup) -> Markup:
+    """Return text as HTML, with what stands between backticks as code; a template's filter `code`."""
+    shown = str(escape(without_invisible(text)))
+    return Markup(_CODE.sub(r"<code>\1</code>", shown))  # noqa: S704 - it is escaped
+
+
 def _hide_invisible(setup: BlueprintSetupState) -> None:
-    """Let no template show a character that nobody sees, or that turns the text beside it around."""
+    """Let no template show a character that nobody sees, or that turns the text beside it around; give it the
+    filter `code`.
+    """
+    setup.app.jinja_env.filters["code"] = inline_code
     setup.app.jinja_env.finalize = lambda value: (
         without_invisible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
     )

@@ -13,7 +13,7 @@ from bot.web.site.holds import MAX_WHY
 from bot.web.site.visibility import path_of
 from ledger.ids import CardId
 from ledger.queries.lanes import ListedCard
-from ledger.states import CardState
+from ledger.states import CardState, Reason
 from rules.text import brief, plain, state_word, usd
 
 MAX_TITLE = 120
@@ -33,7 +33,9 @@ MAX_ACTING = 10  # cards of one list whose decisions are in the page; those of o
 
 @dataclass(frozen=True, slots=True)
 class CardView:
-    """A card in a list; `path` is empty for a draft, which has no page. `age` is that of `age_of`."""
+    """A card in a list; `path` is empty for a draft, which has no page. `age` is that of `age_of`.
+    `has_failed`: `why` has a failure, for which the card came where nothing runs.
+    """
 
     card_id: CardId
     name: str
@@ -49,6 +51,7 @@ class CardView:
     cost: str
     usd: float = 0.0
     age: str = ""
+    has_failed: bool = False
 
 
 class InboxRowHtml(Protocol):
@@ -83,6 +86,7 @@ def card_view(card: ListedCard, now: datetime) -> CardView:
         cost=usd(card.usd) if card.usd else "",
         usd=card.usd or 0.0,
         age=age_of(card.state, now - card.state_at),
+        has_failed=card.reason == Reason.RUN_FAILED,
     )
 
 
@@ -90,6 +94,12 @@ def age_of(state: str, length: timedelta) -> str:
     """Return how old a card in that state looks: `late`, `overdue`, or empty."""
     late, overdue = _AGES.get(state, (timedelta.max, timedelta.max))
     return "overdue" if length >= overdue else "late" if length >= late else ""
+
+
+def file_size(size_bytes: int) -> str:
+    if size_bytes < 1000:
+        return f"{size_bytes} B"
+    return f"{size_bytes / 1e3:.0f} kB" if size_bytes < 1e6 else f"{size_bytes / 1e6:,.1f} MB"
 
 
 def fit_rows(rows: Iterable[Row], room: int = MAX_PART) -> list[Row]:

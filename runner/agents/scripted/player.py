@@ -296,8 +296,9 @@ def write(path: str, text: str) -> None:
 
 
 def prompt_title(prompt: str) -> str:
-    """Return the card's title from the heading that a briefing starts with; empty where there is none."""
-    match = re.search(r"^# (?:The card: )?(.+)$", prompt, re.MULTILINE)
+    """Return the card's title from the headings that a briefing starts with; empty where there is none."""
+    match = re.search(r"^## Title, by .+\n<untrusted-\w+>\n(.+)$", prompt, re.MULTILINE)
+    match = match or re.search(r"^# (?:The card: )?(.+)$", prompt, re.MULTILINE)
     return match[1].strip() if match else ""
 
 

@@ -89,6 +89,10 @@ def test_a_filter_names_the_jobs_and_a_dry_run_does_nothing(pages: Pages, shell:
     for words in (("--most", "1"), ("--filter", "colour=red"), ("--filter", "search=x"), ("acme/shop#1",)):
         refused = shell("command", "archive", *old, *words)
         assert (refused.exit_code, commands(pages)) == (2, []), refused.output
+    for given in (("--text", "We chose euros."), ("--metadata", "currency=EUR")):
+        copied = shell("command", "complete", *old, *given)
+        assert (copied.exit_code, commands(pages)) == (2, []), copied.output
+        assert "is for one card" in copied.stderr
     assert shell("command", "archive").exit_code == 2
     assert shell("command", "destroy", *old, "--dry-run").exit_code == 2
     done = shell("command", "archive", *old, "--json")
@@ -191,3 +195,13 @@ def test_metadata_of_a_report_is_shown_by_its_own_names(metadata: dict[str, Any]
     assert lines[4] == "  metadata:"
     assert all(line.startswith(f"    {begin}") for line, begin in zip(lines[5:], shown, strict=True))
     assert not {"\x1b", "\u202e"} & set("".join(lines))
+
+
+def test_no_exit_code_is_hidden_and_a_draft_is_called_one() -> None:
+    evidence = [{"command": "true", "exit_code": 0}, {"command": "false", "exit_code": 1}]
+    stages = [{"stage": "write", "seconds": 1.8847}]
+    pull = {"number": 6, "draft": True}
+    lines = list(answer_lines({"pull": pull, "evidence": evidence, "stages": stages}, {}))
+    assert lines[0] == "pull: number 6, draft True"
+    assert [line.split()[-1] for line in lines[3:5]] == ["0", "1"]
+    assert lines[-1].split() == ["write", "1", "s"]

@@ -26,3 +26,12 @@ def test_a_request_has_its_card_or_why_there_is_none(ledger: Engine) -> None:
         assert (second.number, second.problem) == (0, "no such repository")
         assert jobs.of_card(db, CardId("PVTI_9")) == first
         assert jobs.of_card(db, CardId("PVTI_8")) is None
+
+
+def test_a_person_wrote_what_they_asked_for_and_an_agent_no_word_of_it_for_them(ledger: Engine) -> None:
+    with event_store.writing(ledger) as db:
+        for key, user_id in (("k1", 7), ("r1:1", 0)):  # of a person's token, and of a run that bob asked for
+            made = JobMade(CardId(key), BOARD, key, "acme/shop", 12, "Done", (), "bob")
+            event_store.append(db, JobRequested(BOARD, key, *WHERE, "bob", user_id, "via"), made, at=NOW)
+        authors = [jobs.author_of(db, CardId(key), "cardinal[bot]") for key in ("k1", "r1:1", "other")]
+    assert authors == ["bob", "cardinal[bot]", "cardinal[bot]"]

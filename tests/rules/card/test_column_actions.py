@@ -35,6 +35,7 @@ def test_the_default_board_says_its_consequences(column: str, said: str) -> None
         ("archetype: execution, publish: early", "no network, seen early as a draft pull request."),
         ("archetype: execution, mode: investigate", "look into it and report what it finds"),
         ("archetype: execution, on_entry: []", "An agent starts work on /cardinal retry: up to $2.00"),
+        ("archetype: execution, agent: own", "The card waits for a worker of your own: up to 30 min."),
         ("archetype: terminal", "Finished cards stay here."),
         (
             "archetype: inbox, on_entry: [{action: ai_task, prompt: Tag it}]",

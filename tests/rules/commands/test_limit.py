@@ -6,7 +6,7 @@ import pytest
 
 from ledger.events.preference import LimitsChosen
 from ledger.states import RunState
-from rules.card.preferences import apply_limits
+from rules.card.preferences import apply_limits, describe_next_run
 from rules.chatops.parser import Parsed, Permitted, permit
 from rules.errors import PolicyError
 from rules.intents.outbound import Say
@@ -129,3 +129,19 @@ def test_the_first_of_two_labels_counts_key_by_key() -> None:
 def test_a_cap_that_was_lowered_since_the_choice_still_wins() -> None:
     policy = capped("{minutes_per_run: 40, turns_per_run: 80, usd_per_card: 4}", labels="")
     assert _limits(policy, limit_minutes=120, limit_turns=300, limit_usd=9.0) == (40, 80, 4.0, "default")
+
+
+@pytest.mark.parametrize(
+    ("column", "minutes", "usd", "said"),
+    [
+        ("Work", 0, 0.0, "30 minutes, 60 turns, $2.00"),
+        ("Work", 120, 0.0, "120 minutes, 60 turns, $2.00; bob chose 120 minutes"),
+        ("Work", 120, 5.0, "120 minutes, 90 turns, $5.00, chosen by bob"),
+        ("Elsewhere", 120, 0.0, "120 minutes, chosen by bob"),
+        ("Elsewhere", 0, 0.0, ""),
+    ],
+)
+def test_limits_are_said_once_with_who_chose_them(column: str, minutes: int, usd: float, said: str) -> None:
+    turns = 90 if usd else 0
+    row = card(column, limit_minutes=minutes, limit_turns=turns, limit_usd=usd, limits_by="bob")
+    assert describe_next_run(capped(), row) == said

@@ -136,6 +136,12 @@ def test_its_face_says_why_it_came() -> None:
     assert state.because.startswith("r1 failed: no test was found (in In Progress); nothing runs in this")
 
 
+def test_a_card_that_people_had_moved_on_shows_no_old_failure() -> None:
+    snapshot = arrived("Triage", "Review", ended(Ending.FAILED, detail="no test was found"))
+    move = CardMoved(CARD, "Triage", "Review", by_cardinal=True, by="alice")
+    assert "no test was found" not in only(asks(snapshot, move, by=POLICY), ChangeCardState).because
+
+
 def test_in_an_execution_column_it_is_tried_again_until_too_many_runs_began() -> None:
     snapshot = arrived("In Progress", "Rework", ended(Ending.FAILED))
     move = CardMoved(CARD, "In Progress", "Rework", by_cardinal=True, by="alice")

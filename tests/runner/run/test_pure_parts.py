@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from forge.model import place
 from ledger.rows.limit_answers import Subject
 from runner.agents.adapters.scripted import PACKAGED, find_scenario, parse_scenario
 from runner.agents.board_tools import BadCall, BoardCall, FinishInput, check_call
@@ -197,6 +198,7 @@ def test_a_card_gets_the_scenario_that_its_title_names(tmp_path: Path) -> None:
     [
         ("# Add a key\n\n## Description\n# Not this", "Add a key", "add-a-key"),
         ("You plan.\n\n# The card: $(rm -rf ~) ../../x; `y`", "$(rm -rf ~) ../../x; `y`", "rm-rf-x-y"),
+        ("# The card\n\n## Title, by eve\n<untrusted-0f>\nAdd it\n</untrusted-0f>", "Add it", "add-it"),
         ("no heading", "", "card"),
         ("# \u65e5\u672c", "\u65e5\u672c", "card"),
     ],
@@ -204,5 +206,5 @@ def test_a_card_gets_the_scenario_that_its_title_names(tmp_path: Path) -> None:
 def test_a_title_names_a_file_that_is_safe_in_a_path_and_in_a_shell(
     prompt: str, title: str, slug: str
 ) -> None:
-    assert prompt_title(prompt) == title
+    assert prompt_title(prompt) == place.title_of(prompt) == title
     assert slug_of(title) == slug

@@ -5,6 +5,7 @@ from datetime import timedelta
 import pytest
 
 from bot.github.api import roles
+from bot.runspec import briefing
 from bot.web.api.operation import KEPT
 from bot.web.api.operations import create_job
 from bot.web.authorization import KEPT_S
@@ -14,6 +15,7 @@ from ledger.events.budget import BudgetRaised
 from ledger.events.instruction import SkillsPinned
 from ledger.events.job import JobMade
 from ledger.events.run import RunQueued
+from ledger.ids import RunId
 from ledger.log import event_store
 from ledger.queue import hosts
 from rules.policy.column import ColumnPolicy
@@ -51,6 +53,9 @@ def test_a_program_makes_one_card_for_its_account_however_often_it_asks(pages: P
     assert "by a program (token" in (body := issue_of(item).body or "")
     assert "@alice" not in body
     assert f"waiting for #{parent.partition('#')[2]}" in job["why"]
+    words = briefing.write(cardinal.services, cardinal.card(item), RunId("r1")).text
+    assert words.startswith("# Say @")
+    assert "## Description, by bob\nIn the shop" in words
     assert Program(pages, "alice").send("GET", f"/requests/{made.key}").status_code == 404
     cardinal.assert_nothing_is_stuck()
 

@@ -115,7 +115,7 @@ def test_a_claim_that_ran_out_is_lost_the_card_is_free_and_its_old_worker_is_ref
     for name, sent in (("heartbeat", {"generation": 1}), ("report", report(first))):
         answer = bob.send("POST", f"/runs/{first['run']}/{name}", sent)
         assert (answer.status_code, answer.get_json()["code"]) == (409, "stale"), answer.text
-        assert "has ended: lost" in answer.get_json()["detail"]
+        assert "has ended: lost: the worker of bob sent no heartbeat" in answer.get_json()["detail"]
     wrong = bob.send("POST", f"/runs/{second['run']}/heartbeat", {"generation": 2})
     assert (wrong.status_code, wrong.get_json()["code"]) == (409, "stale")
 

@@ -56,6 +56,7 @@ def test_each_specialist_has_its_load_its_recent_work_and_its_lane(pages: Pages)
     assert "<h2><bdi>prober</bdi></h2>" in page
     assert "<h2><bdi>scripted</bdi></h2>" not in page
     assert "1 working · 1 queued · 4 assigned" in page
+    assert "<bdi>working, " in page
     jobs = Program(pages, "bob").get("/jobs?agent=prober")["jobs"]
     assert {it["number"] for it in jobs} == {cardinal.card(item).number for item in (done, working, queued)}
     refused = Program(pages, "bob").send("GET", "/jobs?agent=nobody")

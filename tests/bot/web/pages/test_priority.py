@@ -45,7 +45,7 @@ def test_the_boards_field_and_the_cards_page_put_a_card_first_and_its_face_says_
     cardinal.catch_up()
     assert order()[:2] == (middle, last)
     assert "urgent, alice chose it" in browser.get(page).text
-    assert "field Priority says `🔥 High`" in browser.get(page_of(pages, last)).text
+    assert "field Priority says <code>🔥 High</code>" in browser.get(page_of(pages, last)).text
     job = Program(pages, "alice").get(path_of(pages, middle))
     assert (job["priority"], job["priority_why"]) == ("urgent", "alice chose it")
     assert job["limits"] == "30 minutes, 60 turns, $2.00"

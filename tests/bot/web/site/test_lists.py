@@ -4,8 +4,11 @@ from datetime import timedelta
 
 import pytest
 
-from bot.web.site.lists import age_of
-from ledger.states import CardState
+from bot.web.site.lists import age_of, card_view, file_size
+from ledger.ids import BoardId, CardId, RunId
+from ledger.queries.lanes import ListedCard
+from ledger.states import CardState, Reason
+from tests.ledger.samples import NOW
 
 
 @pytest.mark.parametrize(
@@ -26,3 +29,20 @@ def test_what_waits_for_people_gets_days_and_what_agents_have_hours(
     state: CardState, hours: float, age: str
 ) -> None:
     assert age_of(state, timedelta(hours=hours)) == age
+
+
+@pytest.mark.parametrize("reason", Reason)
+def test_only_a_card_that_a_failure_brought_tells_at_rest_why_it_is_there(reason: Reason) -> None:
+    listed = ListedCard(
+        CardId("PVTI_1"), "acme/shop", 1, "Say hello", "Triage", CardState.DRAFT, "r1 failed", NOW, "alice",
+        RunId("r1"), "alice", 0.0, BoardId("PVT_1"), "", reason=reason,
+    )  # fmt: skip
+    assert card_view(listed, NOW).has_failed == (reason is Reason.RUN_FAILED)
+
+
+@pytest.mark.parametrize(
+    ("size", "said"),
+    [(0, "0 B"), (40, "40 B"), (1_500, "2 kB"), (1_500_000, "1.5 MB"), (2_000_000_000, "2,000.0 MB")],
+)
+def test_a_small_file_has_a_size_too(size: int, said: str) -> None:
+    assert file_size(size) == said
