@@ -39,6 +39,7 @@ from ledger.views import boards, budgets, cards, questions, runs, workspaces
 from rules.policy.column import ColumnPolicy
 from rules.policy.model import Policy
 from rules.runs.queue import (
+    TURN,
     Demand,
     HostCapacity,
     RunSelection,
@@ -140,17 +141,25 @@ def _with_free_slots(db: Connection, at_work: tuple[HostCapacity, ...]) -> tuple
 
 
 def _choices(
-    db: Connection, now: datetime, free: tuple[HostCapacity, ...], paused: Pauses, host: str = ""
+    db: Connection,
+    now: datetime,
+    free: tuple[HostCapacity, ...],
+    paused: Pauses,
+    host: str = "",
+    *,
+    about: RunId | None = None,
 ) -> tuple[RunSelection, ...]:
     """Return the runs that may start on each board; a worker that one board takes is not free for the next.
 
     Where the workers do not suffice for all, each board gets its share of them. A board whose policy cannot
-    be read has no choice: the rules say why on its cards.
+    be read has no choice: the rules say why on its cards. With `about`, only what decides whether that run
+    may start is read.
     """
     served = run_queue.boards_waiting(db) - boards.list_removed(db)
     waiting = sorted(board_id for board_id in served if policies.is_known(db, board_id))
+    last = about if len(waiting) == 1 else None  # another board's share depends on all that could start
     questions_of = {
-        board_id: _question(db, board_id, now, host, len(free), github_at=paused.get(board_id))
+        board_id: _question(db, board_id, now, host, len(free), github_at=paused.get(board_id), last=last)
         for board_id in waiting
     }
     alone = {board_id: choose_for(capacities=free) for board_id, choose_for in questions_of.items()}
@@ -158,8 +167,9 @@ def _choices(
         return tuple(alone.values())
     weights = {row.board_id: row.weight for row in boards.all_boards(db)}
     demands = [
-        Demand(board_id, len(selection.starts), len(runs.list_held(db, board_id)), weights.get(board_id, 1))
+        Demand(board_id, len(selection.starts), held, weights.get(board_id, 1))
         for board_id, selection in alone.items()
+        for held in (len(runs.list_places_held(db, board_id)),)
     ]
     most = shares(demands, sum(capacity.free for capacity in free))
     choices: list[RunSelection] = []
@@ -177,10 +187,15 @@ def _question(
     host_count: int,
     *,
     github_at: datetime | None,
+    last: RunId | None,
 ) -> Callable[..., RunSelection]:
-    """Return the rules' choice among the board's runs; it takes the free workers."""
+    """Return the rules' choice among the board's runs up to the `last`; it takes the free workers."""
     policy = policies.in_force(db, board_id)
-    waiting = snapshots.hold_back(db, policy, _waiting(db, _list_queued(db, board_id, policy)))
+    queued = _list_queued(db, board_id, policy)
+    if last is not None:
+        own = next((row for row in queued if row.run_id == last), None)
+        queued = tuple(row for row in queued if own is not None and TURN(row) <= TURN(own))
+    waiting = snapshots.hold_back(db, policy, _waiting(db, queued))
     waiting = same_issue.hold_same_issue(db, waiting)
     if host_count > 1:
         waiting = _with_hosts(db, waiting)
@@ -295,7 +310,7 @@ def claim_run(
         free = _with_free_slots(db, _list_hosts_online(db, host, slots)[0])
         if not any(capacity.host == host and capacity.free for capacity in free):
             return None
-        choices = _choices(db, now, free, paused, host)
+        choices = _choices(db, now, free, paused, host, about=run_id)
         chosen = next((selection for selection in choices if run_id in selection.grants), None)
         if chosen is None or chosen.hosts.get(run_id, host) != host:
             return None

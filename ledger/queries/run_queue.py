@@ -1,6 +1,7 @@
 """The queue of runs over several views: runs that may start, and runs that wait for other issues."""
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cache
 from typing import Any, NamedTuple
@@ -22,7 +23,7 @@ from sqlalchemy import (
 )
 
 from ledger.db.clock import database_now
-from ledger.db.rows import all_rows, pick
+from ledger.db.rows import all_rows, list_rows, pick
 from ledger.db.statements import Statement, statement
 from ledger.db.tables import refresh_requests
 from ledger.events.run import CHECK, OWN, RERUN
@@ -47,6 +48,12 @@ def free(db: Connection, board_id: BoardId, column: str, limit: int) -> tuple[Qu
     A run whose card stands elsewhere is not in it.
     """
     return all_rows(db, QueuedRow, _free, board_id=board_id, column=column, most=limit)
+
+
+@dataclass(frozen=True, slots=True)
+class _Standing:
+    card_id: CardId
+    column: str | None
 
 
 class QueuedCard(NamedTuple):
@@ -107,8 +114,8 @@ def columns_waiting(db: Connection) -> tuple[tuple[BoardId, str], ...]:
 
 
 def where_cards_stand(db: Connection, card_ids: Iterable[CardId]) -> dict[CardId, str | None]:
-    query = select(cards.c.card_id, cards.c.column).where(cards.c.card_id.in_(tuple(card_ids)))
-    return {CardId(card_id): column for card_id, column in db.execute(query)}
+    rows = list_rows(db, _Standing, cards, card_id=tuple(card_ids))
+    return {row.card_id: row.column for row in rows}
 
 
 def reasons_of(db: Connection, card_ids: Iterable[CardId]) -> dict[CardId, str]:
