@@ -16,7 +16,6 @@ from ledger.events.policy import PolicyLoaded
 from ledger.events.preference import LimitsChosen, PriorityChosen, PrioritySeen
 from ledger.events.run import RunEnded
 from ledger.ids import CardId, RunId
-from ledger.lifecycle.open import open_ledger
 from ledger.log import event_store
 from ledger.queries import run_queue
 from ledger.states import CardState, Ending, Priority, Reason
@@ -26,6 +25,7 @@ from rules.intents.outbound import Decision
 from rules.policy.column import ColumnPolicy
 from tests.ledger.samples import BOARD, NOW, board_seen, card_seen, run_queued
 from tests.ledger.traced import traced
+from tests.ledgers import new_ledger
 
 
 @pytest.fixture
@@ -35,7 +35,7 @@ def engine(tmp_path: Path) -> Engine:
 
 def queue_of(path: Path, size: int) -> Engine:
     """Return a ledger with so many cards whose runs wait."""
-    made = open_ledger(f"sqlite:///{path}")
+    made = new_ledger(f"sqlite:///{path}")
     with event_store.writing(made) as db:
         event_store.append(db, board_seen(), PolicyLoaded(BOARD, "d", "", ""), at=NOW)
         for n in range(size):
