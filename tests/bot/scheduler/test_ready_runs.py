@@ -23,6 +23,7 @@ from ledger.views import budgets, cards, runs
 from rules.intents.internal import QueueRun
 from rules.intents.outbound import Decision
 from rules.policy.column import ColumnPolicy
+from tests.bot.scheduler.test_shared_files import TEXT
 from tests.ledger.samples import BOARD, NOW, board_seen, card_seen, run_queued
 from tests.ledger.traced import traced
 from tests.ledgers import new_ledger
@@ -33,11 +34,11 @@ def engine(tmp_path: Path) -> Engine:
     return queue_of(tmp_path / "ledger.db", 5)
 
 
-def queue_of(path: Path, size: int) -> Engine:
+def queue_of(path: Path, size: int, policy: str = "") -> Engine:
     """Return a ledger with so many cards whose runs wait."""
     made = new_ledger(f"sqlite:///{path}")
     with event_store.writing(made) as db:
-        event_store.append(db, board_seen(), PolicyLoaded(BOARD, "d", "", ""), at=NOW)
+        event_store.append(db, board_seen(), PolicyLoaded(BOARD, "d", policy, ""), at=NOW)
         for n in range(size):
             event_store.append(db, card_seen(f"c{n}", n), run_queued(f"r{n}", f"c{n}"), at=NOW)
         reactor.advance(db, now=NOW)
@@ -207,10 +208,10 @@ def test_a_run_is_queued_with_the_priority_and_the_limits_of_its_card(engine: En
 
 
 def test_a_choice_and_a_claim_ask_as_often_about_a_long_queue_as_about_a_short_one(
-    engine: Engine, tmp_path: Path
+    tmp_path: Path,
 ) -> None:
-    asked = []
-    for queue in (engine, queue_of(tmp_path / "long.db", 25)):
+    asked, policy = [], TEXT.format("wait")
+    for queue in (queue_of(tmp_path / "short.db", 5, policy), queue_of(tmp_path / "long.db", 25, policy)):
         starts(queue, 2)  # it records why the others wait
         choosing = statements(queue, 2)
         with traced(queue) as claiming:
