@@ -147,7 +147,7 @@ def _choices(
     paused: Pauses,
     host: str = "",
     *,
-    about: RunId | None = None,
+    about: RunRow | None = None,
 ) -> tuple[RunSelection, ...]:
     """Return the runs that may start on each board; a worker that one board takes is not free for the next.
 
@@ -187,14 +187,13 @@ def _question(
     host_count: int,
     *,
     github_at: datetime | None,
-    last: RunId | None,
+    last: RunRow | None,
 ) -> Callable[..., RunSelection]:
     """Return the rules' choice among the board's runs up to the `last`; it takes the free workers."""
     policy = policies.in_force(db, board_id)
-    queued = _list_queued(db, board_id, policy)
+    queued = _list_queued(db, board_id, policy, last.rank if last else run_queue.MAX_RANK)
     if last is not None:
-        own = next((row for row in queued if row.run_id == last), None)
-        queued = tuple(row for row in queued if own is not None and TURN(row) <= TURN(own))
+        queued = tuple(row for row in queued if TURN(row) <= TURN(last))
     waiting = snapshots.hold_back(db, policy, _waiting(db, queued))
     waiting = same_issue.hold_same_issue(db, waiting)
     if host_count > 1:
@@ -254,7 +253,9 @@ def _place(row: runs.QueuedRow) -> str:
     return workspace_name(row.mode, own, row.folder)
 
 
-def _list_queued(db: Connection, board_id: BoardId, policy: Policy) -> tuple[runs.QueuedRow, ...]:
+def _list_queued(
+    db: Connection, board_id: BoardId, policy: Policy, max_rank: int
+) -> tuple[runs.QueuedRow, ...]:
     """Return the head of each column's queue and of the checks': a stopped or full one holds up no other.
 
     A run that waits for another issue is not in it: the rules say so on the card.
@@ -263,7 +264,7 @@ def _list_queued(db: Connection, board_id: BoardId, policy: Policy) -> tuple[run
     names = [column.name for column in board.columns] if board else []
     working = [name for name in names if policy.archetype(name).STARTS_RUNS]
     heads = [run_queue.free(db, board_id, name, limit=MAX_WAITING) for name in working]
-    heads.append(run_queue.free_elsewhere(db, board_id, working, limit=MAX_WAITING))
+    heads.append(run_queue.free_elsewhere(db, board_id, working, MAX_WAITING, max_rank))
     heads.append(run_queue.checks(db, board_id, limit=MAX_WAITING))
     return tuple(row for head in heads for row in head)
 
@@ -310,7 +311,7 @@ def claim_run(
         free = _with_free_slots(db, _list_hosts_online(db, host, slots)[0])
         if not any(capacity.host == host and capacity.free for capacity in free):
             return None
-        choices = _choices(db, now, free, paused, host, about=run_id)
+        choices = _choices(db, now, free, paused, host, about=run)
         chosen = next((selection for selection in choices if run_id in selection.grants), None)
         if chosen is None or chosen.hosts.get(run_id, host) != host:
             return None
