@@ -39,6 +39,7 @@ from ledger.views import boards, budgets, cards, questions, runs, workspaces
 from rules.policy.column import ColumnPolicy
 from rules.policy.model import Policy
 from rules.runs.queue import (
+    TURN,
     Demand,
     HostCapacity,
     RunSelection,
@@ -140,17 +141,25 @@ def _with_free_slots(db: Connection, at_work: tuple[HostCapacity, ...]) -> tuple
 
 
 def _choices(
-    db: Connection, now: datetime, free: tuple[HostCapacity, ...], paused: Pauses, host: str = ""
+    db: Connection,
+    now: datetime,
+    free: tuple[HostCapacity, ...],
+    paused: Pauses,
+    host: str = "",
+    *,
+    about: RunRow | None = None,
 ) -> tuple[RunSelection, ...]:
     """Return the runs that may start on each board; a worker that one board takes is not free for the next.
 
     Where the workers do not suffice for all, each board gets its share of them. A board whose policy cannot
-    be read has no choice: the rules say why on its cards.
+    be read has no choice: the rules say why on its cards. With `about`, only what decides whether that run
+    may start is read.
     """
     served = run_queue.boards_waiting(db) - boards.list_removed(db)
     waiting = sorted(board_id for board_id in served if policies.is_known(db, board_id))
+    last = about if len(waiting) == 1 else None  # another board's share depends on all that could start
     questions_of = {
-        board_id: _question(db, board_id, now, host, len(free), github_at=paused.get(board_id))
+        board_id: _question(db, board_id, now, host, len(free), github_at=paused.get(board_id), last=last)
         for board_id in waiting
     }
     alone = {board_id: choose_for(capacities=free) for board_id, choose_for in questions_of.items()}
@@ -158,8 +167,9 @@ def _choices(
         return tuple(alone.values())
     weights = {row.board_id: row.weight for row in boards.all_boards(db)}
     demands = [
-        Demand(board_id, len(selection.starts), len(runs.list_held(db, board_id)), weights.get(board_id, 1))
+        Demand(board_id, len(selection.starts), held, weights.get(board_id, 1))
         for board_id, selection in alone.items()
+        for held in (len(runs.list_places_held(db, board_id)),)
     ]
     most = shares(demands, sum(capacity.free for capacity in free))
     choices: list[RunSelection] = []
@@ -177,10 +187,14 @@ def _question(
     host_count: int,
     *,
     github_at: datetime | None,
+    last: RunRow | None,
 ) -> Callable[..., RunSelection]:
-    """Return the rules' choice among the board's runs; it takes the free workers."""
+    """Return the rules' choice among the board's runs up to the `last`; it takes the free workers."""
     policy = policies.in_force(db, board_id)
-    waiting = snapshots.hold_back(db, policy, _waiting(db, _list_queued(db, board_id, policy)))
+    queued = _list_queued(db, board_id, policy, last.rank if last else run_queue.MAX_RANK)
+    if last is not None:
+        queued = tuple(row for row in queued if TURN(row) <= TURN(last))
+    waiting = snapshots.hold_back(db, policy, _waiting(db, queued))
     waiting = same_issue.hold_same_issue(db, waiting)
     if host_count > 1:
         waiting = _with_hosts(db, waiting)
@@ -239,7 +253,9 @@ def _place(row: runs.QueuedRow) -> str:
     return workspace_name(row.mode, own, row.folder)
 
 
-def _list_queued(db: Connection, board_id: BoardId, policy: Policy) -> tuple[runs.QueuedRow, ...]:
+def _list_queued(
+    db: Connection, board_id: BoardId, policy: Policy, max_rank: int
+) -> tuple[runs.QueuedRow, ...]:
     """Return the head of each column's queue and of the checks': a stopped or full one holds up no other.
 
     A run that waits for another issue is not in it: the rules say so on the card.
@@ -248,7 +264,7 @@ def _list_queued(db: Connection, board_id: BoardId, policy: Policy) -> tuple[run
     names = [column.name for column in board.columns] if board else []
     working = [name for name in names if policy.archetype(name).STARTS_RUNS]
     heads = [run_queue.free(db, board_id, name, limit=MAX_WAITING) for name in working]
-    heads.append(run_queue.free_elsewhere(db, board_id, working, limit=MAX_WAITING))
+    heads.append(run_queue.free_elsewhere(db, board_id, working, MAX_WAITING, max_rank))
     heads.append(run_queue.checks(db, board_id, limit=MAX_WAITING))
     return tuple(row for head in heads for row in head)
 
@@ -295,7 +311,7 @@ def claim_run(
         free = _with_free_slots(db, _list_hosts_online(db, host, slots)[0])
         if not any(capacity.host == host and capacity.free for capacity in free):
             return None
-        choices = _choices(db, now, free, paused, host)
+        choices = _choices(db, now, free, paused, host, about=run)
         chosen = next((selection for selection in choices if run_id in selection.grants), None)
         if chosen is None or chosen.hosts.get(run_id, host) != host:
             return None

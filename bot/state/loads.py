@@ -46,7 +46,7 @@ def regrant(
 
 def board_load(db: Connection, board_id: BoardId, day: date, card_ids: Collection[CardId] = ()) -> Load:
     """Return the limits in use on `day` of UTC, with the dollars of these cards."""
-    held_runs = runs.list_held(db, board_id)
+    held_runs = runs.list_places_held(db, board_id)
     agents = [run for run in held_runs if run.kind != CHECK]
     return Load(
         len(agents),

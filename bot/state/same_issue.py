@@ -20,15 +20,19 @@ from rules.runs.queue import Waiting
 
 def hold_same_issue(db: Connection, queue: Iterable[Waiting]) -> tuple[Waiting, ...]:
     """Return the runs, with why they wait for a run on the same issue."""
-    ahead = ((run, same_issue.find_run_ahead(db, run.run_id)) for run in queue)
-    return tuple(replace(run, same_issue=say_whose_turn(first)) if first else run for run, first in ahead)
+    queue = tuple(queue)
+    ahead = same_issue.find_runs_ahead(db, tuple(run.run_id for run in queue))
+    return tuple(
+        replace(run, same_issue=say_whose_turn(ahead[run.run_id])) if run.run_id in ahead else run
+        for run in queue
+    )
 
 
 def goes_first(db: Connection, run: RunRow | None) -> RunElsewhere | None:
     """Return the run that a queued run waits for; None for any other, and where it waits for none."""
     if run is None or run.state is not RunState.QUEUED:
         return None
-    return same_issue.find_run_ahead(db, run.run_id)
+    return same_issue.find_runs_ahead(db, (run.run_id,)).get(run.run_id)
 
 
 def find_work_done(db: Connection, row: CardRow, run: RunRow | None) -> RunElsewhere | None:

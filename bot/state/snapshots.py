@@ -97,9 +97,14 @@ def list_shared_files(db: Connection, card_id: CardId) -> tuple[SharedFiles, ...
 
 def hold_back(db: Connection, policy: Policy, queue: Iterable[Waiting]) -> tuple[Waiting, ...]:
     """Return the runs, with why they wait for other work on the same files where the policy says so."""
+    queue = tuple(queue)
     if policy.board.overlap != "wait":
-        return tuple(queue)
-    return tuple(replace(run, overlap=_obstacle(db, run)) if run.models else run for run in queue)
+        return queue
+    changing = changed_files.list_cards(db, tuple(run.card_id for run in queue))
+    return tuple(
+        replace(run, overlap=_obstacle(db, run)) if run.models and run.card_id in changing else run
+        for run in queue
+    )
 
 
 def _obstacle(db: Connection, waiting: Waiting) -> str:

@@ -312,7 +312,7 @@ def _conditions(table: Table, shape: Shape) -> Iterator[ColumnElement[bool]]:
 def _shape(key: Mapping[str, Any]) -> Shape:
     return tuple(
         [
-            (name, None if it is None else len(it) if it.__class__ is tuple else _ONE)
+            (name, None if it is None else width(len(it)) if it.__class__ is tuple else _ONE)
             for name, it in key.items()
         ]
     )
@@ -322,10 +322,20 @@ def _bind(key: Mapping[str, Any]) -> dict[str, Any]:
     bound: dict[str, Any] = {}
     for name, it in key.items():
         if it.__class__ is tuple:
-            bound |= {f"key_{name}_{position}": choice for position, choice in enumerate(it)}
+            bound |= {f"key_{name}_{position}": choice for position, choice in enumerate(pad(it))}
         else:
             bound["key_" + name] = it
     return bound
+
+
+def width(count: int) -> int:
+    """Return how many values a statement for a choice of `count` takes: few widths, so few statements."""
+    return 1 << (count - 1).bit_length() if count else 0
+
+
+def pad(choices: tuple[T, ...]) -> tuple[T, ...]:
+    """Return the choices, the last one again and again up to their width."""
+    return choices + choices[-1:] * (width(len(choices)) - len(choices))
 
 
 def rename_values(column: Column[Any], now: Mapping[str, str | None]) -> Case[Any]:

@@ -1,6 +1,7 @@
 """The queue of runs over several views: runs that may start, and runs that wait for other issues."""
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cache
 from typing import Any, NamedTuple
@@ -22,7 +23,7 @@ from sqlalchemy import (
 )
 
 from ledger.db.clock import database_now
-from ledger.db.rows import all_rows, pick
+from ledger.db.rows import all_rows, list_rows, pick
 from ledger.db.statements import Statement, statement
 from ledger.db.tables import refresh_requests
 from ledger.events.run import CHECK, OWN, RERUN
@@ -32,6 +33,7 @@ from ledger.views import links
 from ledger.views.cards import cards
 from ledger.views.runs import IS_ATTEMPT, QueuedRow, runs
 
+MAX_RANK = 2**62  # more than any
 _QUEUED = text("state = 'queued'")  # spelt out for the partial index
 _OF_AGENT = runs.c.kind != CHECK
 _BOARDS_WAITING = Statement(select(runs.c.board_id).where(_QUEUED).distinct())
@@ -47,6 +49,12 @@ def free(db: Connection, board_id: BoardId, column: str, limit: int) -> tuple[Qu
     A run whose card stands elsewhere is not in it.
     """
     return all_rows(db, QueuedRow, _free, board_id=board_id, column=column, most=limit)
+
+
+@dataclass(frozen=True, slots=True)
+class _Standing:
+    card_id: CardId
+    column: str | None
 
 
 class QueuedCard(NamedTuple):
@@ -83,11 +91,12 @@ def list_queued_in_column(
 
 
 def free_elsewhere(
-    db: Connection, board_id: BoardId, columns: Iterable[str], limit: int
+    db: Connection, board_id: BoardId, columns: Iterable[str], limit: int, max_rank: int = MAX_RANK
 ) -> tuple[QueuedRow, ...]:
     """Return runs of other columns, and those whose card left their column; by column, place and age."""
     named = {f"column_{position}": name for position, name in enumerate(columns)}
-    return all_rows(db, QueuedRow, _elsewhere(tuple(named)), board_id=board_id, most=limit, **named)
+    query = _elsewhere(tuple(named))
+    return all_rows(db, QueuedRow, query, board_id=board_id, max_rank=max_rank, most=limit, **named)
 
 
 def checks(db: Connection, board_id: BoardId, limit: int) -> tuple[QueuedRow, ...]:
@@ -107,8 +116,8 @@ def columns_waiting(db: Connection) -> tuple[tuple[BoardId, str], ...]:
 
 
 def where_cards_stand(db: Connection, card_ids: Iterable[CardId]) -> dict[CardId, str | None]:
-    query = select(cards.c.card_id, cards.c.column).where(cards.c.card_id.in_(tuple(card_ids)))
-    return {CardId(card_id): column for card_id, column in db.execute(query)}
+    rows = list_rows(db, _Standing, cards, card_id=tuple(card_ids))
+    return {row.card_id: row.column for row in rows}
 
 
 def reasons_of(db: Connection, card_ids: Iterable[CardId]) -> dict[CardId, str]:
@@ -175,7 +184,8 @@ def _elsewhere(columns: tuple[str, ...]) -> Statement:
     """Select the runs that `free_elsewhere` returns; `columns` names a parameter for each column."""
     others = and_(true(), *(runs.c.column != bindparam(name) for name in columns))
     query = pick(QueuedRow, runs).where(_QUEUED, _waits_for_none(), or_(others, ~_stands()))
-    query = query.where(runs.c.board_id == bindparam("board_id"))
+    # First what the index knows: the card is looked at last.
+    query = query.where(runs.c.board_id == bindparam("board_id"), runs.c.rank <= bindparam("max_rank"))
     return Statement(query.order_by(runs.c.column, runs.c.rank, runs.c.serial).limit(bindparam("most")))
 
 

@@ -1,10 +1,12 @@
 """An issue's cards on several boards: one branch, so one run at a time, and one pull request."""
 
+from functools import cache
 from typing import Any
 
-from sqlalchemy import Connection, Select, and_, literal, or_, select
+from sqlalchemy import Connection, Select, and_, bindparam, literal, or_, select
 
-from ledger.db.statements import statement
+from ledger.db.rows import pad, width
+from ledger.db.statements import Statement, statement
 from ledger.events.run import RERUN
 from ledger.ids import BoardId, CardId, RunId
 from ledger.model.run_modes import FIX
@@ -24,18 +26,20 @@ _is_same = and_(
 )
 
 
-def find_run_ahead(db: Connection, run_id: RunId) -> RunElsewhere | None:
-    """Return the run that this queued run waits for, since both are about one issue; None without one.
+def find_runs_ahead(db: Connection, run_ids: tuple[RunId, ...]) -> dict[RunId, RunElsewhere]:
+    """Return the run that each of these queued runs waits for, since both are about one issue.
 
     That is whichever a worker holds; else the oldest that was begun. One that only waits for people holds
     nobody up when its card or its board is not served any more, so no run waits for ever.
     """
-    row = _select_run_ahead.first(db, {"run_id": run_id})
-    return None if row is None else RunElsewhere(row[0], _board_name(db, row[1]))
+    choices = {f"run_{position}": run_id for position, run_id in enumerate(pad(run_ids))}
+    rows = _select_runs_ahead(width(len(run_ids))).all(db, choices) if run_ids else ()
+    first = {own: (ahead, board_id) for own, ahead, board_id in reversed(rows)}
+    return {RunId(own): RunElsewhere(ahead, _board_name(db, it)) for own, (ahead, it) in first.items()}
 
 
-@statement
-def _select_run_ahead(run_id: Any) -> Select[Any]:
+@cache
+def _select_runs_ahead(count: int) -> Statement:
     held = or_(*(runs.c.state == state for state in RUN_HELD))
     removed = select(boards.c.board_id).where(boards.c.removed)
     goes_first = or_(_own.c.claimed_at.is_(None), runs.c.serial < _own.c.serial)
@@ -43,9 +47,10 @@ def _select_run_ahead(run_id: Any) -> Select[Any]:
     begun = and_(runs.c.state != RunState.ENDED, runs.c.claimed_at.is_not(None), goes_first, is_served)
     joined = _own.join(_mine, _mine.c.card_id == _own.c.card_id).join(_theirs, _is_same)
     joined = joined.join(runs, runs.c.card_id == _theirs.c.card_id)
-    ahead = select(runs.c.run_id, runs.c.board_id).select_from(joined)
-    ahead = ahead.where(_own.c.run_id == run_id, _own.c.kind != RERUN, runs.c.kind != RERUN, or_(held, begun))
-    return ahead.order_by(held.desc(), runs.c.serial).limit(1)
+    ahead = select(_own.c.run_id, runs.c.run_id, runs.c.board_id).select_from(joined)
+    asked = _own.c.run_id.in_([bindparam(f"run_{position}") for position in range(count)])
+    ahead = ahead.where(asked, _own.c.kind != RERUN, runs.c.kind != RERUN, or_(held, begun))
+    return Statement(ahead.order_by(held.desc(), runs.c.serial))
 
 
 def _board_name(db: Connection, board_id: BoardId) -> str:

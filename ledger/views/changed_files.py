@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection, Index, Table
 
-from ledger.db.rows import columns, find, keep, setter
+from ledger.db.rows import columns, find, keep, setter, values
 from ledger.db.tables import VIEWS
 from ledger.event import Recorded
 from ledger.events.access import RepositoryMoved
@@ -37,6 +37,11 @@ fold = Fold()
 def of_card(db: Connection, card_id: CardId) -> ChangedFilesRow | None:
     """Return the files that the card's work changes; None while none are known."""
     return find(db, ChangedFilesRow, changed_files, card_id=card_id)
+
+
+def list_cards(db: Connection, card_ids: tuple[CardId, ...]) -> frozenset[CardId]:
+    """Return those of the cards whose work is known to change files."""
+    return frozenset(values(db, changed_files.c.card_id, card_id=card_ids))
 
 
 @fold.on(BranchExported)

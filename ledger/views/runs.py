@@ -122,6 +122,11 @@ def _select_held(board_id: Any) -> Select[Any]:
 
 
 @statement
+def _select_places_held(board_id: Any) -> Select[Any]:
+    return pick(QueuedRow, runs).where(_HELD, runs.c.board_id == board_id).order_by(runs.c.serial)
+
+
+@statement
 def _place_of(card_id: Any) -> Select[Any]:
     return select(cards.c.board_id, cards.c.rank).where(cards.c.card_id == card_id)
 
@@ -172,6 +177,11 @@ def list_held(db: Connection, board_id: BoardId | None = None) -> tuple[RunRow, 
     if board_id is None:
         return all_rows(db, RunRow, _ALL_HELD)
     return all_rows(db, RunRow, _select_held, board_id=board_id)
+
+
+def list_places_held(db: Connection, board_id: BoardId) -> tuple[QueuedRow, ...]:
+    """Return the same runs with no more than what limits count."""
+    return all_rows(db, QueuedRow, _select_places_held, board_id=board_id)
 
 
 def count_held_by_host(db: Connection) -> dict[str, int]:

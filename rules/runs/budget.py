@@ -57,7 +57,10 @@ class BudgetAllocator:
     def __init__(
         self, policy: Policy, spent: Mapping[tuple[Limit, str], float], reserved: Sequence[Share]
     ) -> None:
-        self._policy, self._spent, self._reserved = policy, spent, list(reserved)
+        self._policy, self._spent = policy, spent
+        self._reserved: dict[tuple[Limit, str], list[Share]] = {}
+        for share in reserved:
+            self._count(share)
 
     def grant(self, share: Share) -> BudgetReserved | str:
         """Return the run's grant, or the sentence that says why it has to wait."""
@@ -70,7 +73,11 @@ class BudgetAllocator:
         return BudgetReserved(share.run_id, tightest.left_usd, tightest.limit, tightest.limit_usd)
 
     def reserve(self, share: Share, granted: BudgetReserved) -> None:
-        self._reserved.append(Share(share.run_id, share.card_id, share.column, share.by, granted.usd))
+        self._count(Share(share.run_id, share.card_id, share.column, share.by, granted.usd))
+
+    def _count(self, share: Share) -> None:
+        for limit in Limit if share.usd > 0 else ():
+            self._reserved.setdefault((limit, share.of(limit)), []).append(share)
 
     def _bounds(self, wish: Share) -> Iterator[_Bound]:
         limits, column = self._policy.limits, self._policy.column(wish.column)
@@ -81,12 +88,11 @@ class BudgetAllocator:
             Limit.DAY: limits.usd_per_day,
             Limit.BOARD: limits.usd_total,
         }
-        others = [share for share in self._reserved if share.run_id != wish.run_id and share.usd > 0]
         for limit, limit_usd in wanted.items():
             if limit_usd is not None:
-                name = wish.of(limit)
-                shares = tuple(share for share in others if share.of(limit) == name)
-                yield _Bound(limit, limit_usd, self._spent.get((limit, name), 0.0), shares)
+                key = (limit, wish.of(limit))
+                others = (share for share in self._reserved.get(key, ()) if share.run_id != wish.run_id)
+                yield _Bound(limit, limit_usd, self._spent.get(key, 0.0), tuple(others))
 
 
 def _why(bound: _Bound, wish: Share) -> str:

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from operator import attrgetter
 
 from ledger.events.budget import BudgetReserved
 from ledger.ids import BoardId, CardId, RunId
@@ -19,6 +20,7 @@ from rules.text import code, count, plain
 
 _NO_WORKER = "no worker is free"
 _OTHERS_TURN = "the free workers go to other boards first"
+TURN = attrgetter("rank", "queued_at", "run_id")  # in its order, each run is chosen whatever comes later
 MAX_CHECKS = 2  # runs that only check, at the same time on a board: they cost a worker, and no dollars
 
 
@@ -143,7 +145,7 @@ def choose_runs(
     starts: list[RunId] = []
     reasons: dict[RunId, str] = {}
     need_person: set[RunId] = set()
-    for run in sorted(waiting, key=lambda run: (run.rank, run.queued_at, run.run_id)):
+    for run in sorted(waiting, key=TURN):
         by_person = gate.person_obstacle(run)
         obstacle = by_person or gate.capacity_obstacle(run) or (_OTHERS_TURN if len(starts) == most else None)
         if obstacle is None:

@@ -23,7 +23,6 @@ from bot.web.live.streams import Streams
 from forge.store.board import FieldType, Option
 from ledger.events.board import BoardSeen
 from ledger.ids import DeliveryId
-from ledger.lifecycle.open import open_ledger
 from ledger.log import event_store
 from ledger.queue import inbox
 from ledger.queue.examinations import Level
@@ -32,6 +31,7 @@ from ledger.views import boards
 from tests.bot.flows.cardinal import Cardinal
 from tests.bot.flows.settings import with_column
 from tests.bot.web import serving
+from tests.ledgers import new_ledger
 
 HOOK = "https://cardinal.example/webhooks/github"
 
@@ -243,7 +243,7 @@ def test_a_look_from_before_the_writing_that_is_recorded_after_it_is_no_finding(
 def test_on_a_new_board_the_first_descriptions_are_not_missed(tmp_path: Path, cardinal: Cardinal) -> None:
     """Until the first act on the board, nobody has said yet what a drag does."""
     config = replace(cardinal.services.config, database_url=f"sqlite:///{tmp_path / 'new.db'}")
-    engine = open_ledger(config.database_url)
+    engine = new_ledger(config.database_url)
     services = replace(cardinal.services, config=config, engine=engine)
     for option in cardinal.project.status.options:
         option.description = ""

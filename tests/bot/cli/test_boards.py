@@ -8,14 +8,14 @@ import pytest
 from bot.system.config import Config
 from ledger.events.board import BoardServed
 from ledger.ids import BoardId, CardId
-from ledger.lifecycle.open import open_ledger
 from ledger.log import event_store
 from tests.bot.cli.conftest import AT, Cardinal
 from tests.ledger.samples import board_seen, card_seen
+from tests.ledgers import new_ledger
 
 
 def test_every_board_is_listed_with_its_weight_and_policy(cardinal: Cardinal, config: Config) -> None:
-    engine, second = open_ledger(config.database_url), BoardId("PVT_2")
+    engine, second = new_ledger(config.database_url), BoardId("PVT_2")
     with event_store.writing(engine) as db:
         event_store.append(db, replace(board_seen(), board_id=second, owner="globex", number=7), at=AT)
         event_store.append(db, BoardServed(second, "globex/handbook", 3), at=AT)
@@ -45,7 +45,7 @@ def test_what_names_no_board_is_refused(cardinal: Cardinal, words: tuple[str, ..
 def test_an_issue_on_two_boards_is_two_cards_and_a_command_asks_which(
     cardinal: Cardinal, config: Config
 ) -> None:
-    engine, second = open_ledger(config.database_url), BoardId("PVT_2")
+    engine, second = new_ledger(config.database_url), BoardId("PVT_2")
     with event_store.writing(engine) as db:
         event = card_seen()
         event_store.append(db, event, replace(event, card_id=CardId("PVTI_2"), board_id=second), at=AT)

@@ -6,15 +6,15 @@ import pytest
 from sqlalchemy import Engine
 
 from bot.system.config import Config
-from ledger.lifecycle.open import open_ledger
 from tests.bot.cli.conftest import Cardinal
 from tests.ledger.queue.test_hosts import at_work, beat, fall_silent
+from tests.ledgers import new_ledger
 
 
 @pytest.fixture
 def engine(config: Config) -> Engine:
     """Return the home's ledger with two hosts, one of which fell silent."""
-    made = open_ledger(config.database_url)
+    made = new_ledger(config.database_url)
     beat(made, "b", slots=4, labels=("eu", "gpu"))
     beat(made, "c")
     fall_silent(made, "c")
@@ -51,5 +51,5 @@ def test_a_host_that_is_gone_is_forgotten_and_one_that_lives_is_not(cardinal: Ca
 
 
 def test_a_home_without_hosts_says_so(cardinal: Cardinal, config: Config) -> None:
-    open_ledger(config.database_url).dispose()
+    new_ledger(config.database_url).dispose()
     assert "no hosts yet" in cardinal("hosts").stdout

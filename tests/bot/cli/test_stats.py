@@ -7,14 +7,14 @@ from bot.system.config import Config
 from ledger.events.board import BoardSeen
 from ledger.events.run import RunEnded, UsageMetered
 from ledger.ids import RunId
-from ledger.lifecycle.open import open_ledger
 from ledger.log import event_store
 from ledger.states import Ending
 from tests.bot.cli.conftest import BOARD, Cardinal, card, queued
+from tests.ledgers import new_ledger
 
 
 def test_figures_are_printed_for_people_and_for_programs(cardinal: Cardinal, config: Config) -> None:
-    with event_store.writing(open_ledger(config.database_url)) as db:
+    with event_store.writing(new_ledger(config.database_url)) as db:
         used = UsageMetered(RunId("r1"), 1.25, 10, 10, 1, 60.0)
         ended = RunEnded(RunId("r1"), Ending.FAILED, "validation", "", "")
         board = BoardSeen(BOARD, "acme", 1, "Shop board", "F_1", (), ())

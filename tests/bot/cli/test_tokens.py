@@ -7,15 +7,15 @@ from datetime import timedelta
 
 from bot.system.clock import utc_now
 from bot.system.config import Config
-from ledger.lifecycle.open import open_ledger
 from ledger.log import event_store
 from ledger.queue import api_tokens
 from tests.bot.cli.conftest import Cardinal
 from tests.house.source import ROOT
+from tests.ledgers import new_ledger
 
 
 def test_a_token_is_listed_without_its_text_until_it_is_revoked(cardinal: Cardinal, config: Config) -> None:
-    engine = open_ledger(config.database_url)
+    engine = new_ledger(config.database_url)
     with event_store.writing(engine) as db:
         text, row = api_tokens.make(
             db, "ci", login="bob", user_id=7, scopes=("read",), now=utc_now(), lives=timedelta(days=1)

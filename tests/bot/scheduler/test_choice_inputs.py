@@ -14,16 +14,16 @@ from ledger import codec
 from ledger.db.tables import VIEW_PREFIX
 from ledger.errors import IllegalStepError
 from ledger.event import Event
-from ledger.lifecycle.open import open_ledger
 from ledger.log import event_store
 from tests.ledger.samples import NOW, any_event, board_seen, card_seen, run_queued
 from tests.ledger.traced import traced
+from tests.ledgers import new_ledger
 
 
 @pytest.fixture
 def engine(tmp_path: Path) -> Engine:
     """Return a ledger with four cards whose runs wait."""
-    made = open_ledger(f"sqlite:///{tmp_path / 'ledger.db'}", durable=False)
+    made = new_ledger(f"sqlite:///{tmp_path / 'ledger.db'}")
     append(made, board_seen(), card_seen(), *(card_seen(f"PVTI_{n}", n) for n in (2, 3)), run_queued())
     append(made, *(run_queued(f"r{n}", f"PVTI_{n}") for n in (2, 3)))
     return made
@@ -45,7 +45,7 @@ def ready(engine: Engine) -> tuple[dispatch.ReadyRun, ...]:
 
 def fresh(engine: Engine) -> tuple[dispatch.ReadyRun, ...]:
     """Return what a process without a last answer finds; it may record reasons."""
-    other = open_ledger(str(engine.url), durable=False)
+    other = new_ledger(str(engine.url))
     try:
         return ready(other)
     finally:

@@ -18,7 +18,6 @@ from ledger.events.policy import PolicyLoaded
 from ledger.events.pull import MergeOutdated, PullChanged, PullOpened, ReviewSubmitted
 from ledger.events.run import CHECK, RunClaimed, RunEnded, ValidationEnded
 from ledger.ids import BoardId, CardId, RunId
-from ledger.lifecycle.open import open_ledger
 from ledger.log import event_store
 from ledger.queries import siblings
 from ledger.rows.cards import CardRow
@@ -27,6 +26,7 @@ from ledger.states import Ending, Reason
 from ledger.views import cards, runs
 from rules.intents.outbound import MergePull
 from tests.ledger.samples import BOARD, board_seen, card_seen, later, run_queued
+from tests.ledgers import new_ledger
 
 POLICY = """
 version: 1
@@ -121,7 +121,7 @@ class Game:
 
 @pytest.fixture
 def game(tmp_path: Path) -> Game:
-    new_game = Game(open_ledger(f"sqlite:///{tmp_path / 'ledger.db'}", durable=False))
+    new_game = Game(new_ledger(f"sqlite:///{tmp_path / 'ledger.db'}"))
     new_game.happen(board_seen(), PolicyLoaded(BOARD, "d", POLICY, ""))
     for number, card_id in enumerate(CARDS, start=1):
         run_id, head = RunId(f"r{number}"), f"{card_id}-first"

@@ -16,7 +16,6 @@ from ledger.events.policy import PolicyLoaded
 from ledger.events.preference import LimitsChosen, PriorityChosen, PrioritySeen
 from ledger.events.run import RunEnded
 from ledger.ids import CardId, RunId
-from ledger.lifecycle.open import open_ledger
 from ledger.log import event_store
 from ledger.queries import run_queue
 from ledger.states import CardState, Ending, Priority, Reason
@@ -24,17 +23,23 @@ from ledger.views import budgets, cards, runs
 from rules.intents.internal import QueueRun
 from rules.intents.outbound import Decision
 from rules.policy.column import ColumnPolicy
+from tests.bot.scheduler.test_shared_files import TEXT
 from tests.ledger.samples import BOARD, NOW, board_seen, card_seen, run_queued
 from tests.ledger.traced import traced
+from tests.ledgers import new_ledger
 
 
 @pytest.fixture
 def engine(tmp_path: Path) -> Engine:
-    """Return a ledger with five cards whose runs wait."""
-    made = open_ledger(f"sqlite:///{tmp_path / 'ledger.db'}")
+    return queue_of(tmp_path / "ledger.db", 5)
+
+
+def queue_of(path: Path, size: int, policy: str = "") -> Engine:
+    """Return a ledger with so many cards whose runs wait."""
+    made = new_ledger(f"sqlite:///{path}")
     with event_store.writing(made) as db:
-        event_store.append(db, board_seen(), PolicyLoaded(BOARD, "d", "", ""), at=NOW)
-        for n in range(5):
+        event_store.append(db, board_seen(), PolicyLoaded(BOARD, "d", policy, ""), at=NOW)
+        for n in range(size):
             event_store.append(db, card_seen(f"c{n}", n), run_queued(f"r{n}", f"c{n}"), at=NOW)
         reactor.advance(db, now=NOW)
     starts(made)
@@ -200,3 +205,23 @@ def test_a_run_is_queued_with_the_priority_and_the_limits_of_its_card(engine: En
     settings = ColumnPolicy.model_validate_json(run.settings)
     assert (run.priority, settings.timeout_minutes, settings.max_turns) == (Priority.URGENT, 120, 7)
     assert (settings.budget_usd, budget.budget_usd) == (4.5, 4.5)
+
+
+def test_a_choice_and_a_claim_ask_as_often_about_a_long_queue_as_about_a_short_one(
+    tmp_path: Path,
+) -> None:
+    asked, policy = [], TEXT.format("wait")
+    for queue in (queue_of(tmp_path / "short.db", 5, policy), queue_of(tmp_path / "long.db", 25, policy)):
+        starts(queue, 2)  # it records why the others wait
+        choosing = statements(queue, 2)
+        with traced(queue) as claiming:
+            dispatch.claim_run(queue, RunId("r0"), worker="w", now=NOW, ttl_s=60, slots=2)
+        asked.append((choosing, len(claiming)))
+    assert asked[0] == asked[1]
+
+
+def test_a_claim_leaves_the_workers_to_the_runs_ahead(engine: Engine) -> None:
+    def claims(run_id: str) -> bool:
+        return dispatch.claim_run(engine, RunId(run_id), worker="w", now=NOW, ttl_s=60, slots=2) is not None
+
+    assert [claims(run_id) for run_id in ("r2", "r1", "r2", "r0", "r2")] == [False, True, False, True, False]

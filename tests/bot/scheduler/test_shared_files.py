@@ -13,12 +13,12 @@ from ledger.events.pull import PullChanged, PullOpened
 from ledger.events.run import BranchExported, RunClaimed, RunEnded, RunStepped
 from ledger.events.stage import SnapshotTaken
 from ledger.ids import CardId, RunId
-from ledger.lifecycle.open import open_ledger
 from ledger.log import event_store
 from ledger.queries import run_queue
 from ledger.queue import outbox
 from ledger.states import Ending, RunState
 from tests.ledger.samples import BOARD, NOW, board_seen, card_seen, run_queued
+from tests.ledgers import new_ledger
 
 TEXT = "version: 1\nboard: {{overlap: {}, columns: {{In Progress: {{archetype: execution}}}}}}"
 A, B = CardId("c1"), CardId("c2")
@@ -34,7 +34,7 @@ def ended(run: str) -> RunEnded:
 
 @pytest.fixture
 def engine(tmp_path: Path) -> Engine:
-    return open_ledger(f"sqlite:///{tmp_path / 'ledger.db'}", durable=False)
+    return new_ledger(f"sqlite:///{tmp_path / 'ledger.db'}")
 
 
 def happen(engine: Engine, *events: Event) -> None:

@@ -15,10 +15,10 @@ from ledger.events.board import BoardEvent, CardReplaced, StopLifted, StopOrdere
 from ledger.events.run import Progressed, RunRequeued
 from ledger.fold import step_of
 from ledger.ids import BoardId
-from ledger.lifecycle.open import open_ledger
 from ledger.log import event_store
 from tests.ledger.samples import BOARD, NOW, RUN, any_event, board_seen
 from tests.ledger.traced import traced
+from tests.ledgers import new_ledger
 
 # They have a step in one of the sources, but change there only who lifted which stop, which is not read.
 ELSEWHERE = {CardReplaced, RunRequeued}
@@ -26,7 +26,7 @@ ELSEWHERE = {CardReplaced, RunRequeued}
 
 @pytest.fixture
 def engine(tmp_path: Path) -> Engine:
-    made = open_ledger(f"sqlite:///{tmp_path / 'ledger.db'}", durable=False)
+    made = new_ledger(f"sqlite:///{tmp_path / 'ledger.db'}")
     with event_store.writing(made) as db:
         event_store.append(db, board_seen(), at=NOW)
     return made

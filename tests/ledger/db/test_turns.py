@@ -17,9 +17,9 @@ from sqlalchemy.exc import OperationalError
 from ledger.db import transactions
 from ledger.db.transactions import writing
 from ledger.ids import DeliveryId
-from ledger.lifecycle.open import open_ledger
 from ledger.queue import inbox
 from ledger.queue.inbox import Delivery
+from tests.ledgers import new_ledger
 from tests.waiting import until
 
 DELIVERY = Delivery(DeliveryId("d"), "issues", "opened", b"{}", datetime(2026, 11, 20, tzinfo=UTC))
@@ -27,7 +27,7 @@ DELIVERY = Delivery(DeliveryId("d"), "issues", "opened", b"{}", datetime(2026, 1
 
 @pytest.fixture
 def engine(tmp_path: Path) -> Iterator[Engine]:
-    engine = open_ledger(f"sqlite:///{tmp_path}/ledger.db", durable=False)
+    engine = new_ledger(f"sqlite:///{tmp_path}/ledger.db")
     yield engine
     engine.dispose()
 

@@ -13,12 +13,12 @@ import pytest
 from sqlalchemy import text
 
 from ledger.db.transactions import writing
-from ledger.lifecycle.open import open_ledger
 from runner.errors import SpawnError
 from runner.exec.deadline import Deadline
 from runner.gateway.control import link
 from runner.gateway.control.link import Gateway
 from runner.gateway.control.terms import Terms
+from tests.ledgers import new_ledger
 from tests.runner.gateway.upstream import Answer, messages
 from tests.runner.gateway.world import KEY, LIMIT_S, PATHS, TERMS, Line, ask, providers, scene
 from tests.waiting import until
@@ -146,7 +146,7 @@ def test_a_gateway_holds_no_descriptor_of_its_parent_and_nothing_of_its_environm
 
 
 def test_a_database_stays_usable_on_both_sides_of_the_fork(tmp_path: Path) -> None:
-    engine = open_ledger(f"sqlite:///{tmp_path / 'ledger.db'}")
+    engine = new_ledger(f"sqlite:///{tmp_path / 'ledger.db'}")
     with writing(engine) as db:
         db.execute(text("create table t (x integer)"))
         db.execute(text("insert into t values (1)"))

@@ -18,6 +18,7 @@ CARD = r"Card\b"
 MAX_TOGETHER = 5  # replacements in one answer
 STORY = {belief.name for belief in BELIEFS if belief.name.startswith("story: ")}
 WHOLE = r"[\s\S]+"
+MADE = {"issue", "board"}
 
 
 def spoil(method: str, path: str, pattern: str, text: str, **more: Any) -> Fault:
@@ -153,7 +154,9 @@ def call_of(fault: Fault | list[Fault] | Callable[[RehearsalStage], Fault]) -> s
 def may_join(fault: Fault | list[Fault] | Callable[[RehearsalStage], Fault], group: list[str]) -> bool:
     """Tell whether the fault can be there beside those: at another call, or as one more replacement."""
     there = [FAULTS[it] for it in group]
-    if callable(fault) or any(map(callable, there)):
+    if callable(fault):  # it makes an issue and its card before the faults are there, and spoils cards
+        return not MADE & {*group} and not any(callable(it) or CARD in call_of(it) for it in there)
+    if any(map(callable, there)) and CARD in call_of(fault):
         return False
     same = [it for it in there if call_of(it) == call_of(fault)]
     of_cards = [it for it in there if CARD in call_of(it)] if CARD in call_of(fault) else []

@@ -94,11 +94,15 @@ def test_a_card_is_planned_worked_on_reviewed_and_merged(served: Rehearsals) -> 
         (PersonAct.ACCEPT, "story: merge"),
     ],
 )
-def test_an_act_that_github_does_not_tell_is_found_where_it_was_needed(
+def test_an_act_that_github_does_not_tell_is_found_where_it_was_needed_and_nothing_remains(
     served: Rehearsals, leaves_out: PersonAct, name: str
 ) -> None:
     otherwise = [it.name for it in played(served, leaves_out) if it.verdict is BeliefVerdict.OTHERWISE]
     assert otherwise[:1] == [name]
+    branches = served.cardinal.forge.store.repos.git(served.repo).branches()
+    assert list(branches) == ["main"]
+    assert [issue.number for issue in served.repo.issues.values() if issue.state == "open"] == []
+    require_free(served.stage().hub, "acme/throw-away", yes=False)
 
 
 def test_without_a_person_nothing_of_it_is_tried(served: Rehearsals) -> None:
@@ -115,11 +119,3 @@ def test_a_board_without_the_scripted_agent_hires_nobody(served: Rehearsals) -> 
     findings = {comparison.name: comparison for comparison in played(served)}
     assert findings["story: plan"].because == "no column on the board uses the scripted agent"
     assert served.cardinal.events(RunQueued) == []
-
-
-def test_work_that_was_not_merged_is_removed_and_the_next_rehearsal_may_begin(served: Rehearsals) -> None:
-    played(served, PersonAct.ACCEPT)
-    branches = served.cardinal.forge.store.repos.git(served.repo).branches()
-    assert list(branches) == ["main"]
-    assert [issue.number for issue in served.repo.issues.values() if issue.state == "open"] == []
-    require_free(served.stage().hub, "acme/throw-away", yes=False)

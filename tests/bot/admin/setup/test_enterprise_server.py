@@ -6,11 +6,11 @@ import pytest
 
 from bot.system import config as configuration
 from bot.web.app import make_app
-from ledger.lifecycle.open import open_ledger
 from tests.bot.admin.setup.conftest import Town
 from tests.bot.admin.setup.test_init import HOOK, finished
 from tests.bot.flows.cardinal import Clock
 from tests.bot.web.pages.world import Browser
+from tests.ledgers import new_ledger
 
 
 @pytest.fixture
@@ -31,7 +31,7 @@ def test_an_app_is_registered_and_installed_there_and_people_sign_in_by_it(serve
     config = configuration.read(
         {"CARDINAL_HOME": str(server.home), "CARDINAL_GITHUB_URL": server.api}, server.root
     )
-    engine = open_ledger(config.database_url)
+    engine = new_ledger(config.database_url)
     alice = Browser(make_app(config, engine, Clock()), server.forge.url, "alice")
     assert alice.begins().startswith(f"{server.forge.url}/login/oauth/authorize?")
     assert alice.signs_in().status_code == 303

@@ -11,11 +11,11 @@ from ledger.event import Event
 from ledger.events.board import BoardSeen, CardSeen
 from ledger.events.run import FinalReported, RunClaimed, RunEnded, RunQueued
 from ledger.ids import BoardId, CardId, RunId
-from ledger.lifecycle.open import open_ledger
 from ledger.log import event_store
 from ledger.states import CardState, Ending
 from ledger.views import cards
 from tests.ledger.samples import BOARD, NOW, board_seen
+from tests.ledgers import new_ledger
 
 SHOP = "acme/shop"
 
@@ -23,7 +23,7 @@ SHOP = "acme/shop"
 @pytest.fixture
 def engine(tmp_path: Path) -> Engine:
     """Return a ledger with finished work of several agents in several places, and a run that begins."""
-    made = open_ledger(f"sqlite:///{tmp_path / 'ledger.db'}")
+    made = new_ledger(f"sqlite:///{tmp_path / 'ledger.db'}")
     other = BoardSeen(BoardId("PVT_2"), "acme", 2, "Other", "F", (), ())
     with event_store.writing(made) as db:
         event_store.append(db, board_seen(), other, at=NOW)
