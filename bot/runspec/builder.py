@@ -280,6 +280,7 @@ def _from_ledger(db: Connection, run: RunRow, card: CardRow) -> dict[str, Any]:
         "workflows": WORKFLOWS in allowed,
         "policy": policies.policy_digest(db, card.board_id),
         "failing": _failing(db, card),
+        "pull": card.pull_number,
         "start": card.early_start,
         "depth": children.depth_of(db, card),
     }

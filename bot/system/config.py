@@ -34,6 +34,7 @@ from bot.system.setting_types import (
     resolve_paths,
 )
 from ledger.errors import CardinalError
+from runner.run.run_spec import FACTS
 from runner.run.provider import USUAL, TokenPrice
 
 TEST_PREFIX = "CARDINAL_TEST_"  # addresses of services for the tests: not settings of Cardinal
@@ -314,7 +315,7 @@ def read(environ: Mapping[str, str], cwd: Path) -> Config:
     problems += [
         _unknown(name, known)
         for name in dict.fromkeys((*lines, *filter(_is_own, environ)))
-        if name not in known and name not in USUAL.values() and not name.startswith(TEST_PREFIX)
+        if name not in {*known, *USUAL.values(), *FACTS} and not name.startswith(TEST_PREFIX)
     ]
     if PREFIX + "HOME" in lines:
         problems.append(f"{PREFIX}HOME cannot be set in a file inside the home: set it in the environment")

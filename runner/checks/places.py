@@ -87,15 +87,18 @@ def start_command(
     cap_bytes: int,
     env: Mapping[str, str] | None = None,
     of_column: bool = False,
+    shared: bool = False,
 ) -> Child:
     """Start a shell line in `workspace`; with `of_column` it has the column's network, not the open stage's.
+
+    `shared`: its result is for other cards too, so it is not told of this one.
 
     Raises SpawnError or WorkspaceError.
     """
     network = run.network(of_column=of_column)
     return workspace.start(
         ("/bin/sh", "-c", command),
-        env={"CI": "1"} | network | dict(env or {}),
+        env={"CI": "1"} | network | ({} if shared else run.spec.facts) | dict(env or {}),
         writable=True,
         cap_bytes=cap_bytes,
         gateway=run.gateway.folder if run.gateway is not None and network else None,

@@ -252,6 +252,9 @@ class Authorship:
         return self.by_github or self.key is not None
 
 
+FACTS = ("CARDINAL_CARD", "CARDINAL_ISSUE", "CARDINAL_PULL", "CARDINAL_BRANCH", "CARDINAL_RUN")
+
+
 @dataclass(frozen=True, slots=True)
 class RunSpec:
     """One bounded attempt at a card. `kind`: first, revision, retry or repair.
@@ -315,6 +318,13 @@ class RunSpec:
     again_of: RunId = NO_RUN  # the run that this one does again, beside the card's own
     unlike: tuple[str, ...] = ()  # what is not as in that run, for people
     repository_id: str = ""  # GitHub's, which no later repository of that name has; empty for a clone
+    pull: int | None = None  # the number of the card's pull request
+
+    @property
+    def facts(self) -> dict[str, str]:
+        """The environment that tells the repository's commands whose work they run on; never a secret."""
+        told = (self.card_id, self.number or "", self.pull or "", self.branch, self.run_id)
+        return dict(zip(FACTS, map(str, told), strict=True))
 
     @property
     def stack(self) -> tuple[Layer, ...]:

@@ -299,7 +299,7 @@ def play_turn(run: RunContext, task: contract.Task) -> TurnResult:
         )
     child = run.workspace.start(
         command.argv,
-        env=identity(run.spec.authorship.author) | run.network() | dict(command.env),
+        env=identity(run.spec.authorship.author) | run.network() | run.spec.facts | dict(command.env),
         writable=not task.read_only and task.tools.edit != "deny",
         commits=task.tools.commit != "deny",
         cap_bytes=run.spec.limits.output_bytes,
