@@ -34,8 +34,8 @@ from bot.system.setting_types import (
     resolve_paths,
 )
 from ledger.errors import CardinalError
-from runner.run.run_spec import FACTS
 from runner.run.provider import USUAL, TokenPrice
+from runner.run.run_spec import FACTS
 
 TEST_PREFIX = "CARDINAL_TEST_"  # addresses of services for the tests: not settings of Cardinal
 

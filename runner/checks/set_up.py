@@ -137,9 +137,7 @@ def _run_commands(
     shared: bool = False,
 ) -> None:
     for command in commands:
-        child = start_command(
-            run, workspace, command, cap_bytes=_OUTPUT_BYTES, of_column=True, shared=shared
-        )
+        child = start_command(run, workspace, command, cap_bytes=_OUTPUT_BYTES, of_column=True, shared=shared)
         ran = finish(child, what=command, timeout_s=_SETUP_S, beat=beat)
         note_hosts(run)
         if ran.exit_code != 0:
