@@ -44,6 +44,7 @@ from rules.policy.repository import RepositoryRules
 from rules.runs import plan_approval
 from rules.runs.reproduction import Words, choose_reproduction
 from runner.checks.by_path import describe_paths
+from runner.checks.places import describe_services
 from runner.errors import RemoteAwayError, UnverifiedCommitError
 from runner.guards.path_patterns import find_protected
 from runner.run.instructions import LayerKind, own_layer
@@ -312,6 +313,7 @@ def _add_layers(
         *profile.layers,
         *guides.layers(services.hub, spec.repository, spec.base, rules),
         own_layer(LayerKind.GUIDE, "Checks by path", locations.PATH, describe_paths(spec.validation)),
+        own_layer(LayerKind.GUIDE, "Services", locations.PATH, describe_services(spec.services)),
         *skilled.layers,
     )
     return replace(spec, equipment=replace(skilled, layers=layers))

@@ -67,7 +67,8 @@ def _bring_kept(
     run: RunContext, workspace: Workspace, checkout: Checkout, commands: tuple[str, ...], base: str
 ) -> bool:
     """Bring the kept result, made now where there is none; return whether there is one."""
-    if not may_share(commands) or not workspaces.load(run.spec.workspace).runs_images:
+    # Set-up may fill a service, and that is one place's.
+    if run.spec.services or not may_share(commands) or not workspaces.load(run.spec.workspace).runs_images:
         return False
     locks = checkout.lock_files()
     if locks.more:

@@ -58,6 +58,22 @@ class ToolServerSpec:
 
 
 @dataclass(frozen=True, slots=True)
+class ServiceSpec:
+    """A service beside the commands: without `ports` those that its image exposes. `environment` has no
+    secret. `health` is a shell line inside it, `writable` are folders besides the image's volumes.
+    """
+
+    name: str
+    image: str
+    command: tuple[str, ...] = ()
+    environment: tuple[tuple[str, str], ...] = ()
+    ports: tuple[int, ...] = ()
+    health: str = ""
+    writable: tuple[str, ...] = ()
+    memory_mb: int = 1024
+
+
+@dataclass(frozen=True, slots=True)
 class PathSpec:
     """Shell lines of the policy for the files below the folder `path`; they run in `directory`."""
 
@@ -311,6 +327,7 @@ class RunSpec:
     agents: tuple[str, ...] = ()  # whom the run may name for a card that it proposes
     rebases: bool = False  # a check puts the branch on its base first
     servers: tuple[ToolServerSpec, ...] = ()
+    services: tuple[ServiceSpec, ...] = ()
     secrets: tuple[HostSecret, ...] = ()
     depth: int = 0  # of the card below cards whose agents made the next one
     start: str = ""  # where the unfinished work of earlier runs on GitHub's branch began; empty for none

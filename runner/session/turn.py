@@ -281,6 +281,7 @@ def play_turn(run: RunContext, task: contract.Task) -> TurnResult:
     Raises SpawnError, ScenarioError or another RunnerError when it cannot start, StaleClaimError when the
     claim was taken over meanwhile; the agent is dead then too.
     """
+    run.workspace.begin_services(run.spec.services, run.log.beat_or_stop)
     dialogue = run.agent.begin(task, run.workspace.layout)
     command = dialogue.command
     payer = run.payer(task.model)
@@ -306,6 +307,7 @@ def play_turn(run: RunContext, task: contract.Task) -> TurnResult:
         gateway=gateway.folder if gateway is not None else None,
         side_channel=gateway.fileno() if gateway is not None else None,
         hides=command.hides,
+        services=True,
     )
     transcript = Transcript(run.spec.paths.logs, run.spec.run_id)
     try:

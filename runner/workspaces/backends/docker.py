@@ -19,7 +19,7 @@ from runner.errors import RunnerError, SpawnError
 from runner.exec.child import Child
 from runner.exec.launch import die_with_parent
 from runner.exec.proxy import CERTIFICATES, proxy_environment
-from runner.run.run_spec import HostPaths, ToolServerSpec
+from runner.run.run_spec import HostPaths, ServiceSpec, ToolServerSpec
 from runner.workspaces.bubblewrap import INSIDE, MIRROR, PLAYER, Bind
 from runner.workspaces.card_folder import Folder, cards_in, folder_name
 from runner.workspaces.contract import Leftover, Tenancy, ToolServerProcess
@@ -35,6 +35,7 @@ from runner.workspaces.docker.container import (
 from runner.workspaces.docker.engine import Engine, Image, engine_address
 from runner.workspaces.docker.errors import ForeignSetUpError
 from runner.workspaces.docker.seeds import HOME_LABEL, REPOSITORY_LABEL
+from runner.workspaces.docker.services import Services
 
 RESOURCES = Resources(memory_mb=512, cpus=1.0, processes=128, disk_mb=64, open_files=1024)
 _DETACH_S = 5.0
@@ -207,6 +208,7 @@ class DockerWorkspace(Folder):
         super().__init__(places.workspaces / self._name, tenancy.card_id, self._uid, self._gid)
         self._programs = programs(places.workspaces.absolute().parent, self._uid, self._gid)
         self._home = home_of(places.workspaces)
+        self._services = Services(engine, self.root / "services", (self._uid, self._gid))
         remove_older(engine, self._home, tenancy)
 
     @property
@@ -231,6 +233,7 @@ class DockerWorkspace(Folder):
         hides: Sequence[str] = (),
         side_channel: int | None = None,
         packages: bool = False,  # noqa: ARG002 - an image has its own
+        services: bool = False,
     ) -> Child:
         """Start `argv` in a new container; see the contract. Raises the errors of this folder too."""
         self.changes += writable
@@ -247,9 +250,24 @@ class DockerWorkspace(Folder):
         command = tuple(argv)
         if gateway is not None:  # a socket is connected to through a read-only folder, but not replaced
             binds.append(Bind(gateway.absolute(), _SOCKETS))
+        hosts = self._services.hosts if services else {}
+        if hosts:
+            binds.append(self._services.bind)
+        if hosts or gateway is not None:
             command = ("/bin/sh", f"{LAYOUT.player}/enter.sh", *command)
-        cell = self._cell(lock_argv(*command), given, tuple(binds))
+        cell = replace(self._cell(lock_argv(*command), given, tuple(binds)), hosts=hosts)
         return start_container(self._engine, cell, cap_bytes=cap_bytes, side_channel=side_channel)
+
+    def begin_services(self, services: tuple[ServiceSpec, ...], beat: Callable[[], None]) -> None:
+        """Start them, each beside a relay in this place's own image; see the contract."""
+        if services:
+            made = self._programs
+            own = (Bind(made / name, f"/etc/{name}") for name in ("passwd", "group"))
+            cell = self._cell((), {}, (*own, Bind(made / "player", LAYOUT.player)))
+            self._services.begin(services, cell, self._open_image, beat)
+
+    def end_services(self) -> None:
+        self._services.end()
 
     def restore_setup(self, key: str) -> bool:
         """Unpack the image of this key and base image; `.git` is untouched."""

@@ -13,9 +13,9 @@ from pathlib import Path
 
 from ledger.ids import CardId, RunId
 from runner.agents.contract import Layout
-from runner.errors import SpawnError
+from runner.errors import ServiceError, SpawnError
 from runner.exec.child import Child
-from runner.run.run_spec import HostPaths, ToolServerSpec
+from runner.run.run_spec import HostPaths, ServiceSpec, ToolServerSpec
 from runner.workspaces import bubblewrap
 from runner.workspaces.card_folder import Folder, cards_in, folder_name
 from runner.workspaces.contract import Leftover, Tenancy, ToolServerProcess
@@ -67,6 +67,7 @@ class LocalWorkspace(Folder):
         hides: Sequence[str] = (),
         side_channel: int | None = None,
         packages: bool = False,
+        services: bool = False,  # noqa: ARG002 - there are none here
     ) -> Child:
         """Start `argv` with no environment but `env`; see the contract. Without a sandbox all is seen."""
         self.changes += writable or bool(self._problem)
@@ -121,6 +122,18 @@ class LocalWorkspace(Folder):
             binds.append(bubblewrap.Bind(mirror, bubblewrap.MIRROR))
         binds += (bubblewrap.Bind(self.root / cover, path) for cover, path in self.mask(tuple(hides)))
         return binds
+
+    def begin_services(
+        self,
+        services: tuple[ServiceSpec, ...],
+        beat: Callable[[], None],  # noqa: ARG002 - nothing is waited for
+    ) -> None:
+        """Raise ServiceError for any: nothing here could lock one in."""
+        for service in services:
+            raise ServiceError(service.name, "it needs containers: set CARDINAL_WORKSPACE=docker")
+
+    def end_services(self) -> None:
+        """Nothing to do: there are none."""
 
     def restore_setup(self, key: str) -> bool:  # noqa: ARG002 - the contract's
         """Nothing is kept: there is no image here to keep it in."""

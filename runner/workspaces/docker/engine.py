@@ -24,13 +24,14 @@ _TIMEOUTS = (TimeoutError, requests.exceptions.Timeout)
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """State of a container. `error` is why it did not start."""
+    """State of a container. `error` is why it did not start; `health` is empty where nobody asks for it."""
 
     running: bool
     started: bool
     exit_code: int
     out_of_memory: bool
     error: str
+    health: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,13 +46,16 @@ class LabelledContainer:
 
 @dataclass(frozen=True, slots=True)
 class Image:
-    """An image on this machine. `created` sorts by age; `volumes` are the folders that it declares."""
+    """An image on this machine. `created` sorts by age; it declares `volumes`, which are folders, and `ports`
+    of TCP.
+    """
 
     image_id: str
     names: tuple[str, ...]
     created: float
     volumes: tuple[str, ...]
     labels: Mapping[str, str] = field(default_factory=dict)
+    ports: tuple[int, ...] = ()
 
 
 def engine_address() -> str:
@@ -84,6 +88,20 @@ class Engine:
                 raise errors.ImageMissingError(cell.image) from error
             return str(made["Id"])
 
+    def start(self, container_id: str) -> None:
+        """Start it, with nobody at its input and output. Raises ContainerStartError."""
+        with self._client_for("start a container") as client:
+            try:
+                client.start(container_id)
+            except docker.errors.APIError as error:
+                raise errors.ContainerStartError(str(error.explanation or error)) from error
+
+    def logs(self, container_id: str) -> str:
+        """Return the end of what it said, where that is kept."""
+        with self._client_for("read what a container said") as client:
+            said: bytes = client.logs(container_id, tail=20)
+        return said.decode("utf-8", "replace")
+
     def kill(self, container_id: str, signal: str = "SIGKILL") -> None:
         """Send a signal to its init, whose death ends everything inside; a stopped container is ignored."""
         with self._client_for("kill a container") as client, _unless_gone():
@@ -107,6 +125,7 @@ class Engine:
             exit_code=int(state.get("ExitCode", 0)),
             out_of_memory=bool(state.get("OOMKilled")),
             error=str(state.get("Error", "")),
+            health=str((state.get("Health") or {}).get("Status", "")),
         )
 
     def find(self, labels: Mapping[str, str]) -> tuple[LabelledContainer, ...]:
@@ -139,7 +158,9 @@ class Engine:
             raise errors.ImageMissingError(name)
         config = details.get("Config") or {}
         volumes = tuple(sorted(config.get("Volumes") or ()))
-        return Image(details["Id"], names, 0.0, volumes, config.get("Labels") or {})
+        exposed = (port.split("/") for port in config.get("ExposedPorts") or ())
+        ports = tuple(sorted(int(number) for number, kind in exposed if kind == "tcp" and number.isdecimal()))
+        return Image(details["Id"], names, 0.0, volumes, config.get("Labels") or {}, ports)
 
     def images(self, labels: Mapping[str, str]) -> tuple[Image, ...]:
         """Return the images with these labels, the newest first; one whose name was reassigned has none."""
