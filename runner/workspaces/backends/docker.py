@@ -35,7 +35,7 @@ from runner.workspaces.docker.container import (
 from runner.workspaces.docker.engine import Engine, Image, engine_address
 from runner.workspaces.docker.errors import ForeignSetUpError
 from runner.workspaces.docker.seeds import HOME_LABEL, REPOSITORY_LABEL
-from runner.workspaces.docker.services import Services
+from runner.workspaces.docker.services import ServiceContainers
 
 RESOURCES = Resources(memory_mb=512, cpus=1.0, processes=128, disk_mb=64, open_files=1024)
 _DETACH_S = 5.0
@@ -208,7 +208,7 @@ class DockerWorkspace(Folder):
         super().__init__(places.workspaces / self._name, tenancy.card_id, self._uid, self._gid)
         self._programs = programs(places.workspaces.absolute().parent, self._uid, self._gid)
         self._home = home_of(places.workspaces)
-        self._services = Services(engine, self.root / "services", (self._uid, self._gid))
+        self._services = ServiceContainers(engine, self.root / "services", (self._uid, self._gid))
         remove_older(engine, self._home, tenancy)
 
     @property

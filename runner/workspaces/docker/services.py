@@ -41,7 +41,7 @@ class _Started:
 
 
 @dataclass(slots=True)
-class Services:
+class ServiceContainers:
     """The services of one place. `folder` is the host's, for their sockets; `owner` is the user inside."""
 
     engine: Engine
