@@ -9,12 +9,12 @@ from posixpath import dirname, join, normpath
 from typing import Any
 
 from rules.errors import PolicyError
+from rules.policy.projects.files import MAX_CHARS, strip_comments
 from rules.text import code
 
 FOLDER = ".devcontainer"
 DEFAULTS = (f"{FOLDER}/devcontainer.json", ".devcontainer.json")  # in this order, as containers.dev says
 _NAMED = re.compile(rf"{re.escape(FOLDER)}/[^/]+/devcontainer\.json")
-MAX_BYTES = 100_000
 HONOURED = (
     *("image", "build.dockerfile", "build.context", "build.args", "build.target"),
     *("containerEnv", "remoteEnv", "onCreateCommand", "updateContentCommand", "postCreateCommand"),
@@ -25,10 +25,6 @@ _ENVIRONMENT = HONOURED[5:7]  # the later one wins
 _WORKSPACE = "/workspace/repo"
 _MAX_LINES, _MAX_CHARS, _MAX_VARIABLES = 20, 2000, 100
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}")
-# One pass over all of it, so that nothing inside a string is taken for a comment.
-_TOKENS = re.compile(
-    r'"(?:\\.|[^"\\\n])*"|//[^\n]*|/\*.*?\*/|,(?=(?:\s|//[^\n]*|/\*.*?\*/)*[}\]])', re.DOTALL
-)
 _REPLACED = re.compile(r"\$\{(?:containerWorkspaceFolder|localWorkspaceFolder)\}")
 _OTHER = re.compile(r"\$\{[A-Za-z]+(?::[^}]*)?\}")
 _OF_CONTAINER = re.compile(r"\$\{containerEnv:([A-Za-z_][A-Za-z0-9_]*)\}")
@@ -113,9 +109,8 @@ def describe(found: Devcontainer) -> str:
 
 
 def _read(path: str, text: str) -> Mapping[str, Any]:
-    plain = _TOKENS.sub(lambda match: match[0] if match[0].startswith('"') else " ", text)
     try:
-        written = json.loads(plain)
+        written = json.loads(strip_comments(text[:MAX_CHARS]))
     except (ValueError, RecursionError) as error:
         raise PolicyError((f"{path} is not JSON with comments: {error}",)) from error
     if not isinstance(written, dict):
@@ -157,7 +152,8 @@ def _environment(written: Mapping[str, Any]) -> tuple[tuple[tuple[str, str], ...
 
 
 def _setup(written: Mapping[str, Any]) -> tuple[tuple[str, ...], list[str]]:
-    lines, left_out = [], []
+    lines: list[str] = []
+    left_out: list[str] = []
     for key in _LIFECYCLE:
         for place, line in _lines(key, written.get(key)):
             text = _REPLACED.sub(_WORKSPACE, line)

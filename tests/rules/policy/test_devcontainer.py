@@ -9,8 +9,9 @@ PATH = ".devcontainer/devcontainer.json"
 WHOLE = r"""// For editors.
 {
   "name": "Shop", /* several
-  lines */ "build": {"dockerfile": "Dockerfile", "context": "..", "args": {"V": "3", "HOME": "${localEnv:HOME}",},
-    "target": "dev", "options": ["--network=host"]},
+  lines */ "build": {"dockerfile": "Dockerfile", "context": "..", "args": {"V": "3",
+    "HOME": "${localEnv:HOME}", } // x
+  , "target": "dev", "options": ["--network=host"]},
   "features": {"ghcr.io/devcontainers/features/node:1": {}, "./local": {}},
   "containerEnv": {"URL": "http://x/*y*/?a,]", "SECRET": "${localEnv:SECRET}", "A": "1"},
   "remoteEnv": {"PATH": "${containerEnv:PATH}:${containerWorkspaceFolder}/bin", "A": "2"},
@@ -61,6 +62,10 @@ def test_what_makes_an_image_and_its_set_up_is_read_and_each_other_key_is_named(
         '{"image": "${localEnv:X}"}': "the name of an image",
         '{"image": ["a:1"]}': "either",
         "[" * 100_000: "is not JSON",
+        "," + "/**/" * 20_000 + "x": "is not JSON",
+        "/* " * 30_000: "is not JSON",
+        ", " * 50_000: "is not JSON",
+        '"\\' * 30_000: "is not JSON",
     }.items(),
 )
 def test_what_no_image_can_be_made_of_says_why(text: str, said: str) -> None:
