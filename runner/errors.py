@@ -29,6 +29,17 @@ class ServiceError(SpawnError):
         )
 
 
+class ImageBuildError(SpawnError):
+    """The image of a repository's devcontainer.json was not built."""
+
+    def __init__(self, path: str, why: str) -> None:
+        self.path, self.why = path, why
+        super().__init__(
+            f"the image of `{path}` was not built: {why}. Correct it on the default branch, or name an"
+            " `image` in the repository's policy, then retry"
+        )
+
+
 class NetworkError(RunnerError):
     """The policy grants the agent a network that this kind of workspace cannot give."""
 

@@ -1,6 +1,6 @@
 """Specification of a run: the frozen input of the runner, and the protocols of remote and clock."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -71,6 +71,35 @@ class ServiceSpec:
     health: str = ""
     writable: tuple[str, ...] = ()
     memory_mb: int = 1024
+
+
+def _no_archive(_target: Path) -> None:
+    """Write nothing: an image is its own source."""
+
+
+@dataclass(frozen=True, slots=True)
+class ImageRecipe:
+    """How an image is made from `image` or `dockerfile`, as the devcontainer.json at `path` says it.
+
+    `${containerEnv:NAME}` in a value of `environment` is the source's own.
+    """
+
+    path: str
+    image: str = ""
+    dockerfile: str = ""
+    context: str = ""
+    target: str = ""
+    args: tuple[tuple[str, str], ...] = ()
+    environment: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RecipeFiles:
+    """A recipe's files: the id of its context's tree, its Dockerfile, and how the context is archived."""
+
+    tree: str = ""
+    dockerfile: str = ""
+    archive: Callable[[Path], None] = _no_archive
 
 
 @dataclass(frozen=True, slots=True)
@@ -302,6 +331,7 @@ class RunSpec:
     threads: tuple[ThreadRow, ...] = ()
     workspace: str = "local"
     image: str = ""
+    recipe: ImageRecipe | None = None  # of an image that is to be made, and takes the place of `image`
     resources: Resources = field(default_factory=Resources)
     models: tuple[str, ...] = ()  # that the policy allows besides the column's own
     granted: tuple[str, ...] = ()  # commands that people allowed for this card, each that very one

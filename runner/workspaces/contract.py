@@ -9,7 +9,7 @@ from ledger.ids import NO_RUN, CardId, RunId
 from ledger.model.policy_settings import Resources
 from runner.agents.contract import Layout
 from runner.exec.child import Child
-from runner.run.run_spec import HostPaths, ServiceSpec, ToolServerSpec
+from runner.run.run_spec import HostPaths, ImageRecipe, RecipeFiles, ServiceSpec, ToolServerSpec
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,6 +222,21 @@ class Backend(Protocol):
 
     def open_clean(self, places: HostPaths, tenancy: Tenancy) -> CleanWorkspace:
         """Return that place, emptied. Raises RunnerError."""
+
+    def make_image(
+        self,
+        places: HostPaths,
+        tenancy: Tenancy,
+        recipe: ImageRecipe,
+        files: RecipeFiles,
+        *,
+        beat: Callable[[], None],
+        say: Callable[[str], None],
+    ) -> str:
+        """Return the name of the recipe's image; `say` is told when it must be built first.
+
+        Raises ImageBuildError, or another RunnerError.
+        """
 
     def leftovers(self, places: HostPaths, alive: Callable[[RunId, int], bool]) -> Iterable[Leftover]:
         """Yield the left-overs of claims that are not alive any more (run and generation).

@@ -19,11 +19,11 @@ from runner.errors import RunnerError, SpawnError
 from runner.exec.child import Child
 from runner.exec.launch import die_with_parent
 from runner.exec.proxy import CERTIFICATES, proxy_environment
-from runner.run.run_spec import HostPaths, ServiceSpec, ToolServerSpec
+from runner.run.run_spec import HostPaths, ImageRecipe, RecipeFiles, ServiceSpec, ToolServerSpec
 from runner.workspaces.bubblewrap import INSIDE, MIRROR, PLAYER, Bind
 from runner.workspaces.card_folder import Folder, cards_in, folder_name
 from runner.workspaces.contract import Leftover, Tenancy, ToolServerProcess
-from runner.workspaces.docker import seeds
+from runner.workspaces.docker import recipes, seeds
 from runner.workspaces.docker.cell import Cell, lock_argv
 from runner.workspaces.docker.container import (
     ATTACH,
@@ -400,6 +400,21 @@ class Docker:
         self.open(places, tenancy).destroy()
         return CleanDockerWorkspace(Engine(self._address()), places, tenancy)
 
+    def make_image(
+        self,
+        places: HostPaths,
+        tenancy: Tenancy,
+        recipe: ImageRecipe,
+        files: RecipeFiles,
+        *,
+        beat: Callable[[], None],
+        say: Callable[[str], None],
+    ) -> str:
+        """Return the name of the recipe's image, with the agents' programs on top; see the contract."""
+        engine = Engine(self._address())
+        made = recipes.Recipes(engine, home_of(places.workspaces), tenancy, engine.image(DEFAULT_IMAGE))
+        return made.make(recipe, files, beat, say)
+
     def leftovers(self, places: HostPaths, alive: Callable[[RunId, int], bool]) -> Iterable[Leftover]:
         """Yield containers without a claim and old images of set-ups; nothing while no engine answers."""
         if self.problem():
@@ -407,6 +422,7 @@ class Docker:
         engine, home = Engine(self._address()), home_of(places.workspaces)
         yield from dead_containers(engine, home, alive)
         yield from seeds.old(engine, home)
+        yield from recipes.old(engine, home)
 
     def end_claim(self, places: HostPaths, run_id: RunId, generation: int) -> None:
         engine = Engine(self._address(), _END_S)

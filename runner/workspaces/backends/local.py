@@ -15,7 +15,7 @@ from ledger.ids import CardId, RunId
 from runner.agents.contract import Layout
 from runner.errors import ServiceError, SpawnError
 from runner.exec.child import Child
-from runner.run.run_spec import HostPaths, ServiceSpec, ToolServerSpec
+from runner.run.run_spec import HostPaths, ImageRecipe, RecipeFiles, ServiceSpec, ToolServerSpec
 from runner.workspaces import bubblewrap
 from runner.workspaces.card_folder import Folder, cards_in, folder_name
 from runner.workspaces.contract import Leftover, Tenancy, ToolServerProcess
@@ -181,6 +181,19 @@ class Local:
         self.open(places, tenancy).destroy()
         root = places.workspaces / folder_name(tenancy.card_id)
         return CleanLocalWorkspace(root, tenancy.card_id, self._problem(), read_packages(places.packages))
+
+    def make_image(
+        self,
+        places: HostPaths,  # noqa: ARG002 - the contract's
+        tenancy: Tenancy,
+        recipe: ImageRecipe,  # noqa: ARG002 - the contract's
+        files: RecipeFiles,  # noqa: ARG002 - the contract's
+        *,
+        beat: Callable[[], None],  # noqa: ARG002 - the contract's
+        say: Callable[[str], None],  # noqa: ARG002 - the contract's
+    ) -> str:
+        """Return the image as it is: commands here see this machine's own system."""
+        return tenancy.image
 
     def leftovers(
         self,

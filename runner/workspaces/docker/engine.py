@@ -47,7 +47,7 @@ class LabelledContainer:
 @dataclass(frozen=True, slots=True)
 class Image:
     """An image on this machine. `created` sorts by age; it declares `volumes`, which are folders, and `ports`
-    of TCP.
+    of TCP. `layers` are the digests of what it is made of, the lowest first.
     """
 
     image_id: str
@@ -56,6 +56,7 @@ class Image:
     volumes: tuple[str, ...]
     labels: Mapping[str, str] = field(default_factory=dict)
     ports: tuple[int, ...] = ()
+    layers: tuple[str, ...] = ()
 
 
 def engine_address() -> str:
@@ -160,7 +161,16 @@ class Engine:
         volumes = tuple(sorted(config.get("Volumes") or ()))
         exposed = (port.split("/") for port in config.get("ExposedPorts") or ())
         ports = tuple(sorted(int(number) for number, kind in exposed if kind == "tcp" and number.isdecimal()))
-        return Image(details["Id"], names, 0.0, volumes, config.get("Labels") or {}, ports)
+        layers = tuple((details.get("RootFS") or {}).get("Layers") or ())
+        return Image(details["Id"], names, 0.0, volumes, config.get("Labels") or {}, ports, layers)
+
+    def image_bytes(self, image_id: str) -> int:
+        """Return the size of an image, with all that it shares; 0 where it is gone."""
+        with self._client_for("look at an image") as client:
+            try:
+                return int(client.inspect_image(image_id)["Size"])
+            except docker.errors.NotFound:
+                return 0
 
     def images(self, labels: Mapping[str, str]) -> tuple[Image, ...]:
         """Return the images with these labels, the newest first; one whose name was reassigned has none."""
