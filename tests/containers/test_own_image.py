@@ -101,7 +101,8 @@ def kept_set_up(bench: Bench) -> Iterator[str]:
     labels = {HOME_LABEL: "another", REPOSITORY_LABEL: "R_2"}
     container = bench.api.create_container("cardinal/agent:latest", ["true"], labels=labels)
     try:
-        bench.api.commit(container, *name.split(":"))
+        repository, _, tag = name.partition(":")
+        bench.api.commit(container, repository, tag)
         yield name
     finally:
         bench.api.remove_container(container)

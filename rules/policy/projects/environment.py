@@ -4,12 +4,12 @@ from collections.abc import Collection, Iterator, Mapping
 
 from rules.errors import PolicyError
 from rules.policy import devcontainer
+from rules.policy.images import DEVCONTAINER
 from rules.text import code
 
 _TOOLS = ("mise.toml", ".mise.toml", ".tool-versions")
 _FLAKE = "flake.nix"
 _ELSE = "name an image that has these programs as `image:`, or install them in `setup:`"
-SETTING = "CARDINAL_DEVCONTAINERS"
 
 
 def describe_environment(names: Collection[str], texts: Mapping[str, str]) -> Iterator[str]:
@@ -33,4 +33,4 @@ def _describe(path: str, text: str) -> str:
         said = devcontainer.describe(devcontainer.parse_devcontainer(path, text))
     except PolicyError as error:
         return f"{error.problems[0]}. It does not count."
-    return f"{said} It counts without `image:`, where the operator's {code(SETTING)} names this repository."
+    return f"{said} It counts where the policy has no `image:` and the operator lists {code(DEVCONTAINER)}."
