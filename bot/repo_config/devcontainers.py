@@ -5,24 +5,24 @@ from collections.abc import Iterator
 from bot.github.api import contents
 from bot.github.client import Hub
 from rules.errors import PolicyError
-from rules.policy import devcontainer
-from rules.policy.devcontainer import Devcontainer
+from rules.policy.projects import devcontainer
+from rules.policy.projects.devcontainer import Devcontainer
 from rules.policy.projects.files import MAX_CHARS
 
 _NAME = "devcontainer.json"
 _MAX_FOLDERS = 10
 
 
-def read(hub: Hub, repository: str, commit: str) -> Devcontainer | None:
+def read_devcontainer(hub: Hub, repository: str, commit: str) -> Devcontainer | None:
     """Return what the file says that counts at this commit; None without one.
 
     Raises PolicyError where no image can be made of it, or where several have equal rights, and a GithubError
     when GitHub does not answer.
     """
     names = tuple(_names(hub, repository, commit))
-    path = devcontainer.choose(names)
+    path = devcontainer.choose_devcontainer(names)
     if not path:
-        if found := devcontainer.find(names):
+        if found := devcontainer.find_devcontainers(names):
             only = devcontainer.DEFAULTS[0]
             raise PolicyError((f"{', '.join(found)}: none counts; put the one for agents at {only}",))
         return None

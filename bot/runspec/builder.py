@@ -255,7 +255,7 @@ def with_recipe(services: Services, spec: RunSpec, rules: RepositoryRules) -> Ru
     names_image = "image" in rules.model_fields_set or not workspaces.load(spec.workspace).runs_images
     if names_image or not spec.base or not may_build(services.config, spec.repository):
         return spec
-    found = devcontainers.read(services.hub, spec.repository, spec.base)
+    found = devcontainers.read_devcontainer(services.hub, spec.repository, spec.base)
     if found is None:
         return spec
     recipe = ImageRecipe(

@@ -81,9 +81,9 @@ def test_agent_and_gate_run_in_it_and_the_next_run_builds_nothing(world: World, 
     assert make(bench, tenant, first, RecipeFiles(), said) == make(bench, tenant, first, RecipeFiles(), said)
     assert len(said) == 2
     engine, home = Engine(engine_address()), home_of(bench.places.workspaces)
-    (oldest,) = recipes.old(engine, home, most=1)
+    (oldest,) = recipes.old_images(engine, home, most=1)
     oldest.remove()
-    assert list(recipes.old(engine, home, most=1)) == []
+    assert list(recipes.old_images(engine, home, most=1)) == []
     with kept_set_up(bench) as foreign, pytest.raises(ForeignSetUpError):
         make(bench, tenant, ImageRecipe(PATH, image=foreign), RecipeFiles(), said)
 

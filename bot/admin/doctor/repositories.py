@@ -18,8 +18,8 @@ from ledger.views import placements
 from rules.errors import PolicyError
 from rules.policy import locations
 from rules.policy.board import BoardRules
-from rules.policy.devcontainer import describe
 from rules.policy.images import DEVCONTAINER, OWN
+from rules.policy.projects.devcontainer import describe_devcontainer
 from rules.policy.repository import RepositoryRules
 from rules.runs.branch_rules import of_merge, of_push
 from runner import workspaces as parts
@@ -141,14 +141,18 @@ def _devcontainer(
     """Yield what counts of the repository's devcontainer.json, or why it does not."""
     counts = "image" not in rules.model_fields_set and operator_grants.may_build(context.config, repository)
     try:
-        found = devcontainers.read(context.hub_of(repository), repository, commit) if commit else None
+        found = (
+            devcontainers.read_devcontainer(context.hub_of(repository), repository, commit)
+            if commit
+            else None
+        )
     except PolicyError as error:
         step = "correct it, or name an `image`: until then no run starts there"
         message = f"{repository}: {error.problems[0]}"
         yield fail("images", message, step) if counts else ok("images", message)
         return
     if found is not None and counts:
-        yield ok("images", f"{repository}: {describe(found)}")
+        yield ok("images", f"{repository}: {describe_devcontainer(found)}")
     elif found is not None and "image" in rules.model_fields_set:
         yield ok("images", f"{repository}: `image` of its policy counts, and {found.path} does not")
     elif found is not None:

@@ -422,7 +422,7 @@ class Docker:
         engine, home = Engine(self._address()), home_of(places.workspaces)
         yield from dead_containers(engine, home, alive)
         yield from seeds.old(engine, home)
-        yield from recipes.old(engine, home)
+        yield from recipes.old_images(engine, home)
 
     def end_claim(self, places: HostPaths, run_id: RunId, generation: int) -> None:
         engine = Engine(self._address(), _END_S)

@@ -165,7 +165,7 @@ class Recipes:
             raise ImageBuildError(recipe.path, what)
 
 
-def old(engine: Engine, home: str, most: int = seeds.KEPT) -> Iterator[Leftover]:
+def old_images(engine: Engine, home: str, most: int = seeds.KEPT) -> Iterator[Leftover]:
     """Yield the images beyond the newest ones."""
     labelled = engine.images({LABEL: home})  # with results of set-up that were made on top of one
     names = [name for image in labelled for name in image.names if name.startswith(f"{REPOSITORY}:")]

@@ -3,7 +3,7 @@
 import pytest
 
 from rules.errors import PolicyError
-from rules.policy.devcontainer import choose, describe, parse_devcontainer
+from rules.policy.projects.devcontainer import choose_devcontainer, describe_devcontainer, parse_devcontainer
 
 PATH = ".devcontainer/devcontainer.json"
 WHOLE = r"""// For editors.
@@ -45,7 +45,7 @@ def test_what_makes_an_image_and_its_set_up_is_read_and_each_other_key_is_named(
         *("features.ghcr.io/devcontainers/features/node:1", "features../local", "postCreateCommand.bad"),
     }
     assert set(found.left_out) == named
-    assert all(name in describe(found) for name in named)
+    assert all(name in describe_devcontainer(found) for name in named)
 
 
 @pytest.mark.parametrize(
@@ -75,10 +75,10 @@ def test_what_no_image_can_be_made_of_says_why(text: str, said: str) -> None:
 
 def test_the_file_that_counts_is_a_default_or_the_only_one() -> None:
     one, two = ".devcontainer/api/devcontainer.json", ".devcontainer/web/devcontainer.json"
-    assert choose([one, PATH, ".devcontainer.json"]) == PATH
-    assert choose([one, ".devcontainer.json"]) == ".devcontainer.json"
-    assert choose([one, "sub/.devcontainer.json", ".devcontainer/a/b/devcontainer.json"]) == one
-    assert choose([one, two]) == choose(["README.md"]) == ""
+    assert choose_devcontainer([one, PATH, ".devcontainer.json"]) == PATH
+    assert choose_devcontainer([one, ".devcontainer.json"]) == ".devcontainer.json"
+    assert choose_devcontainer([one, "sub/.devcontainer.json", ".devcontainer/a/b/devcontainer.json"]) == one
+    assert choose_devcontainer([one, two]) == choose_devcontainer(["README.md"]) == ""
 
 
 @pytest.mark.parametrize("name", ["A=B", "CARDINAL_RUN", "", "a b"])

@@ -49,16 +49,16 @@ class Devcontainer:
     left_out: tuple[str, ...] = ()
 
 
-def find(names: Iterable[str]) -> tuple[str, ...]:
+def find_devcontainers(names: Iterable[str]) -> tuple[str, ...]:
     """Return the devcontainer files among these paths; the first one counts, if it is a default or alone."""
     there = frozenset(names)
     named = sorted(name for name in there if _NAMED.fullmatch(name))
     return (*(name for name in DEFAULTS if name in there), *named)
 
 
-def choose(names: Iterable[str]) -> str:
+def choose_devcontainer(names: Iterable[str]) -> str:
     """Return the one that counts; empty without any, and where several have equal rights."""
-    found = find(names)
+    found = find_devcontainers(names)
     return found[0] if found and (found[0] in DEFAULTS or len(found) == 1) else ""
 
 
@@ -96,7 +96,7 @@ def parse_devcontainer(path: str, text: str) -> Devcontainer:
     )
 
 
-def describe(found: Devcontainer) -> str:
+def describe_devcontainer(found: Devcontainer) -> str:
     """Return the sentence for people: what counts of the file, and each key that does not."""
     source = f"the image {found.image}" if found.image else found.dockerfile
     parts = [f"{found.path}: its image is made from {source}"]
