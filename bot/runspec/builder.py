@@ -191,6 +191,7 @@ def artifact_places(config: Config) -> HostPaths:
         config.scenarios,
         store=store,
         packages=config.packages,
+        runtime=config.runtime,
     )
 
 

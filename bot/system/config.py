@@ -197,6 +197,11 @@ class Config:
     private_hosts: Annotated[tuple[str, ...], BeforeValidator(as_words)] = Field(
         (), description="Hosts that may have private addresses, if a policy lists them; separated by commas."
     )
+    runtime: Annotated[str, StringConstraints(pattern=r"^([A-Za-z0-9][A-Za-z0-9._-]{0,99})?$")] = Field(
+        "",
+        description="The Docker engine's runtime for all containers of runs, such as gVisor's `runsc`; the "
+        "engine's own by default.",
+    )
     packages: Path | None = Field(
         None,
         description="The file that says what is installed in a clone on this machine, for checks without "

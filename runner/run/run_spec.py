@@ -223,6 +223,7 @@ class HostPaths:
     """Folders of the runner on the host, and the store of all hosts.
 
     `packages` is a file that says what a person has installed in a clone, for checks without containers.
+    `runtime` is the engine's runtime for all containers; empty for its own.
     """
 
     mirrors: Path
@@ -231,6 +232,7 @@ class HostPaths:
     scenarios: Path
     store: StoreSpec = field(default=StoreSpec(), kw_only=True)
     packages: Path | None = field(default=None, kw_only=True)
+    runtime: str = field(default="", kw_only=True)
 
     @property
     def artifacts(self) -> Path:

@@ -207,7 +207,7 @@ class DockerWorkspace(Folder):
         self._name = folder_name(tenancy.card_id)
         super().__init__(places.workspaces / self._name, tenancy.card_id, self._uid, self._gid)
         self._programs = programs(places.workspaces.absolute().parent, self._uid, self._gid)
-        self._home = home_of(places.workspaces)
+        self._home, self._runtime = home_of(places.workspaces), places.runtime
         self._services = ServiceContainers(engine, self.root / "services", (self._uid, self._gid))
         remove_older(engine, self._home, tenancy)
 
@@ -323,6 +323,7 @@ class DockerWorkspace(Folder):
             labels=labels_of(self._home, self._tenancy),
             resources=self._tenancy.resources,
             volumes=tuple(volume for volume in self._image.volumes if volume not in taken),
+            runtime=self._runtime,
         )
 
 

@@ -24,7 +24,8 @@ class Cell:
     """A container to create. `volumes` are writable folders of the image; `sealed`: a read-only root.
 
     Without `argv` the image's own program runs, with `command` behind it. `network` is none, or that of a
-    container; `hosts` are names with their addresses. `health` is a shell line that the engine asks.
+    container; `hosts` are names with their addresses. `health` is a shell line that the engine asks. An empty
+    `runtime` is the engine's own.
     """
 
     name: str
@@ -44,6 +45,7 @@ class Cell:
     hosts: Mapping[str, str] = field(default_factory=dict)
     health: str = ""
     logs: bool = False
+    runtime: str = ""
 
 
 def lock_argv(*argv: str) -> tuple[str, ...]:
@@ -98,6 +100,7 @@ def lockdown(cell: Cell, machine_cpus: int) -> dict[str, Any]:
         "cap_drop": ["ALL"],
         "security_opt": ["no-new-privileges"],
         "privileged": False,
+        "runtime": cell.runtime or None,
         "read_only": cell.sealed,
         "init": True,
         "ipc_mode": "private",

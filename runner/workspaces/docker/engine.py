@@ -78,6 +78,11 @@ class Engine:
         with self._client_for("say its version") as client:
             return str(client.version().get("Version", ""))
 
+    def runtimes(self) -> tuple[str, ...]:
+        """Return the names of the runtimes that its settings list."""
+        with self._client_for("say its runtimes") as client:
+            return tuple(sorted(client.info().get("Runtimes") or ()))
+
     def create(self, cell: Cell) -> str:
         """Return the id of a new container that has not started. Raises ImageMissingError too."""
         with self._client_for("make a container") as client:
