@@ -22,8 +22,10 @@ HONOURED = (
 _SILENT = ("name", "$schema", "build", "dockerFile", "context")  # say nothing, or are read below
 _LIFECYCLE = HONOURED[-3:]  # in the order in which they run
 _ENVIRONMENT = HONOURED[5:7]  # the later one wins
+_OBJECTS = ("build", "features", *_ENVIRONMENT)
 _WORKSPACE = "/workspace/repo"
 _MAX_LINES, _MAX_CHARS, _MAX_VARIABLES = 20, 2000, 100
+_UNREADABLE = "${unreadable}"  # a variable that nothing replaces
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}")
 _REPLACED = re.compile(r"\$\{(?:containerWorkspaceFolder|localWorkspaceFolder)\}")
 _OTHER = re.compile(r"\$\{[A-Za-z]+(?::[^}]*)?\}")
@@ -69,6 +71,9 @@ def parse_devcontainer(path: str, text: str) -> Devcontainer:
     left_out += [f"features.{name}" for name in _mapping(written.get("features"))]
     build = _mapping(written.get("build"))
     left_out += [f"build.{key}" for key in build if f"build.{key}" not in HONOURED]
+    left_out += [key for key in _OBJECTS if not isinstance(written.get(key, {}), dict)]
+    if not isinstance(build.get("args", {}), dict):
+        left_out.append("build.args")
     environment, no_value = _environment(written)
     setup, no_line = _setup(written)
     dockerfile = build.get("dockerfile") or written.get("dockerFile") or ""
@@ -155,11 +160,11 @@ def _setup(written: Mapping[str, Any]) -> tuple[tuple[str, ...], list[str]]:
     lines: list[str] = []
     left_out: list[str] = []
     for key in _LIFECYCLE:
-        for place, line in _lines(key, written.get(key)):
+        for place, line in _lines(key, written.get(key, "")):
             text = _REPLACED.sub(_WORKSPACE, line)
-            if _OTHER.search(text) or not 0 < len(text) <= _MAX_CHARS or len(lines) == _MAX_LINES:
+            if _OTHER.search(text) or len(text) > _MAX_CHARS or len(lines) == _MAX_LINES:
                 left_out.append(place)
-            else:
+            elif text:
                 lines.append(text)
     return tuple(lines), left_out
 
@@ -172,5 +177,6 @@ def _lines(key: str, value: object) -> Iterator[tuple[str, str]]:
         yield key, shlex.join(value)
     elif isinstance(value, dict):
         for name, part in value.items():
-            if not isinstance(part, dict):
-                yield from _lines(f"{key}.{name}", part)
+            yield from _lines(f"{key}.{name}", part if not isinstance(part, dict) else None)
+    elif value != []:
+        yield key, _UNREADABLE

@@ -86,3 +86,12 @@ def test_an_odd_variable_is_left_out(name: str) -> None:
     found = parse_devcontainer(PATH, f'{{"image": "a:1", "containerEnv": {{"{name}": "x", "B": "a\\nb"}}}}')
     assert found.environment == ()
     assert found.left_out == (f"containerEnv.{name}", "containerEnv.B")
+
+
+def test_a_key_with_an_odd_value_is_left_out_by_its_name() -> None:
+    odd = '"features": [1], "containerEnv": "x", "onCreateCommand": 5, "postCreateCommand": {"a": {"b": "c"}}'
+    found = parse_devcontainer(PATH, f'{{"build": {{"dockerfile": "D", "args": []}}, {odd}}}')
+    assert set(found.left_out) == {
+        *("features", "containerEnv", "onCreateCommand", "postCreateCommand.a", "build.args"),
+    }
+    assert found.setup == ()
