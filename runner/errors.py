@@ -18,6 +18,28 @@ class SpawnError(RunnerError):
     """The agent's program did not start."""
 
 
+class ServiceError(SpawnError):
+    """A service of the repository's policy did not start."""
+
+    def __init__(self, name: str, why: str) -> None:
+        self.name, self.why = name, why
+        super().__init__(
+            f"the service `{name}` did not start: {why}. See `services` in the repository's policy, then"
+            " retry"
+        )
+
+
+class ImageBuildError(SpawnError):
+    """The image of a repository's devcontainer.json was not built."""
+
+    def __init__(self, path: str, why: str) -> None:
+        self.path, self.why = path, why
+        super().__init__(
+            f"the image of `{path}` was not built: {why}. Correct it on the default branch, or name an"
+            " `image` in the repository's policy, then retry"
+        )
+
+
 class NetworkError(RunnerError):
     """The policy grants the agent a network that this kind of workspace cannot give."""
 

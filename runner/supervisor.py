@@ -20,6 +20,7 @@ from runner.phases.early import keep_live, publish_early
 from runner.phases.guard import enforce_guards
 from runner.phases.investigate import investigate
 from runner.phases.keep_files import keep_work, mirror_of
+from runner.phases.own_image import with_own_image
 from runner.phases.prepare import prepare, refetch
 from runner.phases.publish import publish_work
 from runner.phases.recheck import recheck
@@ -118,7 +119,7 @@ def execute_run(
         return
     try:
         log.beat()  # nothing is started before the claim has a deadline
-        spec = spare_set_up(spec)
+        spec = with_own_image(spare_set_up(spec), log, remote)
         if spec.kind == CHECK:
             recheck(spec, log, remote, clock, tool_secrets or {}, allow_unsandboxed=allow_unsandboxed)
             return

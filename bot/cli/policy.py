@@ -99,6 +99,8 @@ def print_proposal(folder: Path) -> None:
         click.echo(FETCHES, err=True)
     for sentence in proposals.lacking_programs(proposal, image=""):
         click.echo(clean(sentence), err=True)
+    for sentence in proposals.explain_environment(folder, "HEAD"):
+        click.echo(clean(sentence), err=True)
     if not where:
         click.echo(COMPLETES, err=True)
 

@@ -12,11 +12,12 @@ from bot.bootstrap import Services
 from bot.github.api import git_commits, repositories, roles
 from bot.github.client import Hub
 from bot.github.errors import GithubError, RateLimitedError, UnavailableError
-from bot.repo_config import guides, personas, policy_file, profiles, skills
+from bot.repo_config import devcontainers, guides, personas, policy_file, profiles, skills
 from bot.runspec import branch_rules, operator_grants, rerun
 from bot.runspec import briefing as briefings
 from bot.runspec import stages as run_stages
 from bot.runspec.branch_rules import authorship_of
+from bot.runspec.operator_grants import may_build
 from bot.runspec.policy_fields import from_policy, validation_of, without_repository
 from bot.runspec.store_mark import mark_store
 from bot.state import policies as policies_in_force
@@ -55,7 +56,9 @@ from rules.policy.model import Policy
 from rules.policy.repository import RepositoryRules
 from rules.runs import plan_approval
 from rules.runs.reproduction import Words, choose_reproduction
+from runner import workspaces
 from runner.checks.by_path import describe_paths
+from runner.checks.places import describe_services
 from runner.errors import RemoteAwayError, UnverifiedCommitError
 from runner.guards.path_patterns import find_protected
 from runner.run.instructions import LayerKind, own_layer
@@ -63,6 +66,7 @@ from runner.run.run_spec import (
     Briefing,
     BrowserStep,
     HostPaths,
+    ImageRecipe,
     MadeCommit,
     ReproductionSpec,
     RunSpec,
@@ -202,6 +206,7 @@ def artifact_places(config: Config) -> HostPaths:
         config.scenarios,
         store=store,
         packages=config.packages,
+        runtime=config.runtime,
     )
 
 
@@ -240,7 +245,7 @@ def build_spec(services: Services, run_id: RunId, lease: Lease) -> tuple[RunSpec
         base=base,
         host=services.host,
     )
-    spec = spec if spec.has_repository else without_repository(spec, column)
+    spec = with_recipe(services, spec, rules) if spec.has_repository else without_repository(spec, column)
     operator_grants.require_granted(services.config, spec, rules, seen)
     if run.kind != CHECK:  # no agent is instructed, and none plays a stage
         if spec.mode == FIX:
@@ -256,6 +261,30 @@ def build_spec(services: Services, run_id: RunId, lease: Lease) -> tuple[RunSpec
     if run.kind == RERUN:
         spec = rerun.as_then(services, spec, run)
     return spec, _remote(services, spec, agreed=agreed)
+
+
+def with_recipe(services: Services, spec: RunSpec, rules: RepositoryRules) -> RunSpec:
+    """Return the specification with the image and set-up of the repository's devcontainer.json.
+
+    It counts by the operator's word, where the policy names no image. Raises PolicyError and ConfigError.
+    """
+    names_image = "image" in rules.model_fields_set or not workspaces.load(spec.workspace).runs_images
+    if names_image or not spec.base or not may_build(services.config, spec.repository):
+        return spec
+    found = devcontainers.read_devcontainer(services.hub, spec.repository, spec.base)
+    if found is None:
+        return spec
+    recipe = ImageRecipe(
+        path=found.path,
+        image=found.image,
+        dockerfile=found.dockerfile,
+        context=found.context,
+        target=found.target,
+        args=found.args,
+        environment=found.environment,
+    )
+    setup = (*found.setup, *spec.validation.setup)
+    return replace(spec, recipe=recipe, validation=replace(spec.validation, setup=setup))
 
 
 def _remote(services: Services, spec: RunSpec, *, agreed: bool) -> HubRemote:
@@ -295,6 +324,7 @@ def _from_ledger(db: Connection, run: RunRow, card: CardRow) -> dict[str, Any]:
         "workflows": WORKFLOWS in allowed,
         "policy": policies.policy_digest(db, card.board_id),
         "failing": _failing(db, card),
+        "pull": card.pull_number,
         "start": card.early_start,
         "depth": children.depth_of(db, card),
     }
@@ -326,6 +356,7 @@ def _add_layers(
         *profile.layers,
         *guides.layers(services.hub, spec.repository, spec.base, rules),
         own_layer(LayerKind.GUIDE, "Checks by path", locations.PATH, describe_paths(spec.validation)),
+        own_layer(LayerKind.GUIDE, "Services", locations.PATH, describe_services(spec.services)),
         *skilled.layers,
     )
     return replace(spec, equipment=replace(skilled, layers=layers))

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import StringConstraints, TypeAdapter, ValidationError
 
@@ -14,7 +14,7 @@ from bot.system.config import Config, ConfigError
 from bot.system.env_file import read_lines
 from rules.errors import PolicyError
 from rules.policy import yaml_reader
-from rules.policy.images import is_listed
+from rules.policy.images import DEVCONTAINER, is_listed
 from rules.policy.repository import ImageName, RepositoryRules
 from rules.text import code
 from runner import workspaces
@@ -24,7 +24,8 @@ IMAGES = "images.yml"  # in the home: names of images by owner, or by OWNER/REPO
 SECRETS = "tool-secrets"  # in the home: a file OWNER/REPOSITORY.env for each repository, in lower case
 SEEN = "repository-ids"  # in the home: a file OWNER/REPOSITORY.id with the id of the one that has these
 _Listed = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_-]{1,39}(/[A-Za-z0-9._-]{1,100})?$")]
-_LISTS: TypeAdapter[dict[str, tuple[str, ...]]] = TypeAdapter(dict[_Listed, tuple[ImageName, ...]])
+_Entry = Literal["devcontainer"] | ImageName
+_LISTS: TypeAdapter[dict[str, tuple[str, ...]]] = TypeAdapter(dict[_Listed, tuple[_Entry, ...]])
 Lists = Mapping[str, tuple[str, ...]]
 
 
@@ -39,7 +40,9 @@ def require_granted(config: Config, spec: RunSpec, rules: RepositoryRules, base:
         lists = read_lists(config)
         if missing := find_unlisted(lists, spec.repository, rules):
             raise ConfigError(tuple(missing.values()))
-        if any(not is_listed(image, of_owner(lists, spec.repository)) for image in rules.images.values()):
+        of_all = of_owner(lists, spec.repository)
+        opens = any(not is_listed(image, of_all) for image in rules.images.values())
+        if opens or (spec.recipe is not None and DEVCONTAINER not in of_all):
             given.append(Path(IMAGES))
     if spec.secrets or any(server.secrets for server in spec.servers):
         given.append(_secrets_file(spec.repository))
@@ -56,6 +59,12 @@ def find_unlisted(lists: Lists, repository: str, rules: RepositoryRules) -> dict
         for key, image in rules.images.items()
         if not is_listed(image, allowed)
     }
+
+
+def may_build(config: Config, repository: str) -> bool:
+    """Tell whether the operator lets the repository's devcontainer.json make an image here."""
+    lists = read_lists(config)
+    return DEVCONTAINER in (*lists.get(repository.casefold(), ()), *of_owner(lists, repository))
 
 
 def of_owner(lists: Lists, repository: str) -> tuple[str, ...]:

@@ -18,6 +18,7 @@ from runner.run.run_spec import (
     Limits,
     PathSpec,
     RunSpec,
+    ServiceSpec,
     ToolServerSpec,
     ToolSpec,
     ValidationSpec,
@@ -47,6 +48,7 @@ def from_policy(config: Config, column: ColumnPolicy, rules: RepositoryRules) ->
         ),
         "tools": _tools(column, rules),
         "servers": _servers(rules),
+        "services": _services(rules),
         "secrets": column.secrets,
         "resources": column.resources,
         "image": rules.image,
@@ -142,6 +144,22 @@ def _servers(rules: RepositoryRules) -> tuple[ToolServerSpec, ...]:
             secrets=server.secrets,
         )
         for name, server in rules.mcp.items()
+    )
+
+
+def _services(rules: RepositoryRules) -> tuple[ServiceSpec, ...]:
+    return tuple(
+        ServiceSpec(
+            name=name,
+            image=service.image,
+            command=service.command,
+            environment=tuple(service.environment.items()),
+            ports=service.ports,
+            health=service.health,
+            writable=service.writable,
+            memory_mb=service.memory_mb,
+        )
+        for name, service in rules.services.items()
     )
 
 

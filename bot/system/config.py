@@ -35,6 +35,7 @@ from bot.system.setting_types import (
 )
 from ledger.errors import CardinalError
 from runner.run.provider import USUAL, TokenPrice
+from runner.run.run_spec import FACTS
 
 TEST_PREFIX = "CARDINAL_TEST_"  # addresses of services for the tests: not settings of Cardinal
 
@@ -196,6 +197,11 @@ class Config:
     private_hosts: Annotated[tuple[str, ...], BeforeValidator(as_words)] = Field(
         (), description="Hosts that may have private addresses, if a policy lists them; separated by commas."
     )
+    runtime: Annotated[str, StringConstraints(pattern=r"^([A-Za-z0-9][A-Za-z0-9._-]{0,99})?$")] = Field(
+        "",
+        description="The Docker engine's runtime for all containers of runs, such as gVisor's `runsc`; the "
+        "engine's own by default.",
+    )
     packages: Path | None = Field(
         None,
         description="The file that says what is installed in a clone on this machine, for checks without "
@@ -314,7 +320,7 @@ def read(environ: Mapping[str, str], cwd: Path) -> Config:
     problems += [
         _unknown(name, known)
         for name in dict.fromkeys((*lines, *filter(_is_own, environ)))
-        if name not in known and name not in USUAL.values() and not name.startswith(TEST_PREFIX)
+        if name not in {*known, *USUAL.values(), *FACTS} and not name.startswith(TEST_PREFIX)
     ]
     if PREFIX + "HOME" in lines:
         problems.append(f"{PREFIX}HOME cannot be set in a file inside the home: set it in the environment")

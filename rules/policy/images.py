@@ -8,6 +8,7 @@ from rules.text import code
 IMAGE = "cardinal/agent:latest"  # that `cardinal images` builds
 BROWSER_IMAGE = "cardinal/browser:latest"  # the same
 OWN = (IMAGE, BROWSER_IMAGE)  # of Cardinal's own images only these are for every repository
+DEVCONTAINER = "devcontainer"  # in the operator's list: this file of the repository may make an image
 MAX_CHARS = 300
 # As Docker writes names itself: a registry is known by a dot, a port, or both in its first part. There is one
 # spelling of each name, so that what is listed, what is meant and what is opened can be compared.
@@ -26,6 +27,8 @@ def why_unfit(image: str) -> str:
     if match is None:
         return "is not a valid Docker image name: use lower case, then `:tag` or `@sha256:…`, not both"
     name, first = match["name"], match["name"].partition("/")[0]
+    if name == DEVCONTAINER:
+        return "is the operator's word for `devcontainer.json`, which counts where you leave `image` out"
     if name == "sha256" or (_ID.fullmatch(name) and not match["tag"] and not match["digest"]):
         return "could be an image id, or the start of one: use a name with a tag"
     if first in ("docker.io", "index.docker.io", "library", "localhost"):

@@ -32,11 +32,21 @@ ProfileName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,39}$")]
 Lines = Annotated[tuple[Line, ...], Field(max_length=50)]
 # Models take names of tools up to 64 characters, and agents put `mcp__board__` before them.
 ServerName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]{0,15}$")]
+EnvironmentName = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,99}$")]
+Value = Annotated[str, Field(max_length=1000)]
+Port = Annotated[int, Field(strict=True, ge=1, le=65_535)]
+WritableFolder = Annotated[str, Field(pattern=r"^(/[A-Za-z0-9_][A-Za-z0-9._-]{0,99}){1,8}$")]
 ToolName = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,34}$")]
 MAX_PATHS = 50
 ROOT = "."  # the repository's own folder
 Folder = Annotated[str, StringConstraints(strip_whitespace=False, max_length=300)]
 _APP_ADDRESS = r"^(?:http://(?:127\.0\.0\.1|localhost)(?::[0-9]{1,5})?(?:/[!-~]{0,300})?)?$"
+
+
+def _host(text: str) -> str:
+    if text in ("localhost", "cardinal"):
+        raise ValueError(f"{code(text)} is the name of the agent's own container: use another")
+    return text
 
 
 def _zone(text: str) -> str:
@@ -47,6 +57,7 @@ def _zone(text: str) -> str:
     return text
 
 
+ServiceName = Annotated[str, Field(pattern=r"^[a-z]([a-z0-9-]{0,28}[a-z0-9])?$"), AfterValidator(_host)]
 TimeZone = Annotated[str, Field(max_length=60), AfterValidator(_zone)]
 
 
@@ -169,6 +180,33 @@ class McpServer(PolicyModel):
     )
 
 
+class Service(PolicyModel):
+    """A [service](sandbox.md#services) beside the agent and, another one, beside the gate."""
+
+    image: ImageName = Field(
+        description="Its container [image](sandbox.md#your-own-image), which the engine must have."
+    )
+    command: Lines = setting((), "What the image is started with, in place of its own command.")
+    environment: Annotated[dict[EnvironmentName, Value], Field(max_length=50)] = setting(
+        {}, "Its environment. Anyone who can read the policy can read it."
+    )
+    ports: Annotated[tuple[Port, ...], Field(max_length=10)] = setting(
+        (), "The TCP ports to reach it on; by default those that the image exposes."
+    )
+    health: Annotated[str, Field(max_length=2000)] = setting(
+        "", "A shell line inside it that succeeds once it is ready; by default its ports must be open."
+    )
+    writable: Annotated[tuple[WritableFolder, ...], Field(max_length=10)] = setting(
+        (), "Folders that it may write to, besides the image's volumes, `/tmp` and `/run`; all in memory."
+    )
+    memory_mb: int = whole_number(1024, 64, 16_384, "Its memory, with everything that it stores.")
+
+
+def _service(written: object) -> object:
+    """Return the long form of a service that is only the name of its image."""
+    return {"image": written} if isinstance(written, str) else written
+
+
 class Commits(PolicyModel):
     """How the commits that Cardinal writes are made."""
 
@@ -217,6 +255,15 @@ class RepositoryRules(PolicyModel):
         "How a card's [steps](reproduction.md) are played in a browser, with `start` and `address`; by "
         "default only when a run is asked to, with `--repro`.",
     )
+    services: Annotated[
+        dict[
+            ServiceName,
+            Annotated[Service, BeforeValidator(_service, json_schema_input_type=Service | ImageName)],
+        ],
+        Field(max_length=5),
+    ] = setting(
+        {}, "[Services](sandbox.md#services) by name, such as `db: postgres:16`, or with the keys below."
+    )
     mcp: Annotated[dict[ServerName, McpServer], Field(max_length=10)] = setting(
         {}, "[Tool servers](instructions.md#tool-servers) by name."
     )
@@ -225,6 +272,7 @@ class RepositoryRules(PolicyModel):
     def images(self) -> dict[str, str]:
         """The images that the file names or implies, by the dotted names of their keys."""
         named = {"image": self.image} | {f"mcp.{name}.image": it.image for name, it in self.mcp.items()}
+        named |= {f"services.{name}.image": it.image for name, it in self.services.items()}
         if self.reproduction is not None:
             named["reproduction.image"] = self.reproduction.image
         return {key: image for key, image in named.items() if image}

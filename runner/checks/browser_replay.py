@@ -213,6 +213,7 @@ def _in_room(
         writable=True,
         cap_bytes=_OUTPUT_BYTES,
         export=True,
+        services=True,
     )
     child.write(_plan(spec, browsed.key, max(_MIN_S, remaining_s() - _SAVING_S)))
     try:

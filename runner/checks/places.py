@@ -1,6 +1,6 @@
 """Workspaces and commands of the checks: the card's place, and clean checkouts, where no agent ever was."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 
@@ -10,7 +10,7 @@ from runner import workspaces
 from runner.exec.child import Child
 from runner.gateway.control.claim import take_requested_hosts
 from runner.git.checkout import Checkout
-from runner.run.run_spec import RunSpec
+from runner.run.run_spec import RunSpec, ServiceSpec
 from runner.session.context import RunContext
 from runner.workspaces.contract import CleanWorkspace, Tenancy, Workspace
 
@@ -87,19 +87,24 @@ def start_command(
     cap_bytes: int,
     env: Mapping[str, str] | None = None,
     of_column: bool = False,
+    shared: bool = False,
 ) -> Child:
     """Start a shell line in `workspace`; with `of_column` it has the column's network, not the open stage's.
 
-    Raises SpawnError or WorkspaceError.
+    `shared`: its result is for other cards too, so it is not told of this one.
+
+    Raises SpawnError, WorkspaceError or StopRequested.
     """
+    workspace.begin_services(run.spec.services, run.log.beat_or_stop)
     network = run.network(of_column=of_column)
     return workspace.start(
         ("/bin/sh", "-c", command),
-        env={"CI": "1"} | network | dict(env or {}),
+        env={"CI": "1"} | network | ({} if shared else run.spec.facts) | dict(env or {}),
         writable=True,
         cap_bytes=cap_bytes,
         gateway=run.gateway.folder if run.gateway is not None and network else None,
         packages=True,
+        services=True,
     )
 
 
@@ -107,3 +112,13 @@ def note_hosts(run: RunContext) -> None:
     """Record the hosts that the repository's commands asked for; a turn records its own."""
     if run.gateway is not None:
         run.log.append(*take_requested_hosts(run.gateway, run.spec.run_id))
+
+
+def describe_services(specs: Iterable[ServiceSpec]) -> str:
+    """Return the agent's text about them; empty without any."""
+    rows = [f"- `{spec.name}`, of the image `{spec.image}`" for spec in specs]
+    told = (
+        "These services run beside your commands. Reach each by its name as the host, on its usual port. They"
+        " are empty when your work begins or resumes, and the checks get their own, which are empty too."
+    )
+    return "\n".join((told, *rows)) if rows else ""

@@ -13,7 +13,7 @@ from runner.errors import RunnerError, SetUpError, WorkspaceError
 from runner.exec.child import finish
 from runner.git.checkout import Checkout
 from runner.git.left_files import MAX_FILES
-from runner.run.run_spec import RunSpec
+from runner.run.run_spec import FACTS, RunSpec
 from runner.session.context import RunContext, Scales
 from runner.text.plain import redact
 from runner.workspaces.bubblewrap import sandbox_problem
@@ -67,8 +67,11 @@ def _bring_kept(
     run: RunContext, workspace: Workspace, checkout: Checkout, commands: tuple[str, ...], base: str
 ) -> bool:
     """Bring the kept result, made now where there is none; return whether there is one."""
+    # Set-up may fill a service, and that is one place's.
+    if run.spec.services or not may_share(commands) or not workspaces.load(run.spec.workspace).runs_images:
+        return False
     locks = checkout.lock_files()
-    if not workspaces.load(run.spec.workspace).runs_images or locks.more:
+    if locks.more:
         return False
     key = setup_key(run.spec.repository, commands, locks.names)
     if _restore(run, workspace, key):
@@ -77,6 +80,11 @@ def _bring_kept(
     return (
         checkout.commit() == base and _make_kept(run, commands, key, base) and _restore(run, workspace, key)
     )
+
+
+def may_share(commands: tuple[str, ...]) -> bool:
+    """Tell whether other cards may have the result of these lines: none of them names a fact of its card."""
+    return not any(fact in command for command in commands for fact in FACTS)
 
 
 def setup_key(repository: str, commands: tuple[str, ...], locks: tuple[str, ...]) -> str:
@@ -111,7 +119,7 @@ def _make_kept(run: RunContext, commands: tuple[str, ...], key: str, base: str) 
     name = f"{run.spec.run_id}-set-up"
     run.mirror.remember(name, base)
     with clean_room(run, SET_UP, name) as workspace:
-        _run_commands(run, workspace, commands, _weighing(run, workspace))
+        _run_commands(run, workspace, commands, _weighing(run, workspace), shared=True)
         try:
             with run.log.holding(_KEEP_S):
                 workspace.keep_setup(key)
@@ -122,10 +130,15 @@ def _make_kept(run: RunContext, commands: tuple[str, ...], key: str, base: str) 
 
 
 def _run_commands(
-    run: RunContext, workspace: Workspace, commands: tuple[str, ...], beat: Callable[[], None]
+    run: RunContext,
+    workspace: Workspace,
+    commands: tuple[str, ...],
+    beat: Callable[[], None],
+    *,
+    shared: bool = False,
 ) -> None:
     for command in commands:
-        child = start_command(run, workspace, command, cap_bytes=_OUTPUT_BYTES, of_column=True)
+        child = start_command(run, workspace, command, cap_bytes=_OUTPUT_BYTES, of_column=True, shared=shared)
         ran = finish(child, what=command, timeout_s=_SETUP_S, beat=beat)
         note_hosts(run)
         if ran.exit_code != 0:

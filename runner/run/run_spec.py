@@ -1,6 +1,6 @@
 """Specification of a run: the frozen input of the runner, and the protocols of remote and clock."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -55,6 +55,51 @@ class ToolServerSpec:
     hosts: tuple[str, ...] = ()
     reads: bool = False
     secrets: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceSpec:
+    """A service beside the commands: without `ports` those that its image exposes. `environment` has no
+    secret. `health` is a shell line inside it, `writable` are folders besides the image's volumes.
+    """
+
+    name: str
+    image: str
+    command: tuple[str, ...] = ()
+    environment: tuple[tuple[str, str], ...] = ()
+    ports: tuple[int, ...] = ()
+    health: str = ""
+    writable: tuple[str, ...] = ()
+    memory_mb: int = 1024
+
+
+def _no_archive(_target: Path) -> None:
+    """Write nothing: an image is its own source."""
+
+
+@dataclass(frozen=True, slots=True)
+class ImageRecipe:
+    """How an image is made from `image` or `dockerfile`, as the devcontainer.json at `path` says it.
+
+    `${containerEnv:NAME}` in a value of `environment` is the source's own.
+    """
+
+    path: str
+    image: str = ""
+    dockerfile: str = ""
+    context: str = ""
+    target: str = ""
+    args: tuple[tuple[str, str], ...] = ()
+    environment: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RecipeFiles:
+    """A recipe's files: the id of its context's tree, its Dockerfile, and how the context is archived."""
+
+    tree: str = ""
+    dockerfile: str = ""
+    archive: Callable[[Path], None] = _no_archive
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,6 +223,7 @@ class HostPaths:
     """Folders of the runner on the host, and the store of all hosts.
 
     `packages` is a file that says what a person has installed in a clone, for checks without containers.
+    `runtime` is the engine's runtime for all containers; empty for its own.
     """
 
     mirrors: Path
@@ -186,6 +232,7 @@ class HostPaths:
     scenarios: Path
     store: StoreSpec = field(default=StoreSpec(), kw_only=True)
     packages: Path | None = field(default=None, kw_only=True)
+    runtime: str = field(default="", kw_only=True)
 
     @property
     def artifacts(self) -> Path:
@@ -252,6 +299,9 @@ class Authorship:
         return self.by_github or self.key is not None
 
 
+FACTS = ("CARDINAL_CARD", "CARDINAL_ISSUE", "CARDINAL_PULL", "CARDINAL_BRANCH", "CARDINAL_RUN")
+
+
 @dataclass(frozen=True, slots=True)
 class RunSpec:
     """One bounded attempt at a card. `kind`: first, revision, retry or repair.
@@ -283,6 +333,7 @@ class RunSpec:
     threads: tuple[ThreadRow, ...] = ()
     workspace: str = "local"
     image: str = ""
+    recipe: ImageRecipe | None = None  # of an image that is to be made, and takes the place of `image`
     resources: Resources = field(default_factory=Resources)
     models: tuple[str, ...] = ()  # that the policy allows besides the column's own
     granted: tuple[str, ...] = ()  # commands that people allowed for this card, each that very one
@@ -308,6 +359,7 @@ class RunSpec:
     agents: tuple[str, ...] = ()  # whom the run may name for a card that it proposes
     rebases: bool = False  # a check puts the branch on its base first
     servers: tuple[ToolServerSpec, ...] = ()
+    services: tuple[ServiceSpec, ...] = ()
     secrets: tuple[HostSecret, ...] = ()
     depth: int = 0  # of the card below cards whose agents made the next one
     start: str = ""  # where the unfinished work of earlier runs on GitHub's branch began; empty for none
@@ -315,6 +367,13 @@ class RunSpec:
     again_of: RunId = NO_RUN  # the run that this one does again, beside the card's own
     unlike: tuple[str, ...] = ()  # what is not as in that run, for people
     repository_id: str = ""  # GitHub's, which no later repository of that name has; empty for a clone
+    pull: int | None = None  # the number of the card's pull request
+
+    @property
+    def facts(self) -> dict[str, str]:
+        """The environment that tells the repository's commands whose work they run on; never a secret."""
+        told = (self.card_id, self.number or "", self.pull or "", self.branch, self.run_id)
+        return dict(zip(FACTS, map(str, told), strict=True))
 
     @property
     def stack(self) -> tuple[Layer, ...]:

@@ -17,7 +17,7 @@ _NAME_BYTES, _DETAIL_BYTES = 60, 400
 
 @contextmanager
 def ending_servers(run: RunContext) -> Iterator[None]:
-    """End the tool servers of a run, and remove their place, with the `with`."""
+    """End the tool servers and services of a run, and remove the servers' place, with the `with`."""
     with run.ground.stack:
         try:
             yield
@@ -25,6 +25,7 @@ def ending_servers(run: RunContext) -> Iterator[None]:
             for server in run.servers.values():
                 if server is not None:
                     server.close()
+            run.workspace.end_services()
 
 
 def begin_servers(run: RunContext) -> tuple[str, ...]:

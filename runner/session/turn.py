@@ -281,6 +281,7 @@ def play_turn(run: RunContext, task: contract.Task) -> TurnResult:
     Raises SpawnError, ScenarioError or another RunnerError when it cannot start, StaleClaimError when the
     claim was taken over meanwhile; the agent is dead then too.
     """
+    run.workspace.begin_services(run.spec.services, run.log.beat_or_stop)
     dialogue = run.agent.begin(task, run.workspace.layout)
     command = dialogue.command
     payer = run.payer(task.model)
@@ -299,13 +300,14 @@ def play_turn(run: RunContext, task: contract.Task) -> TurnResult:
         )
     child = run.workspace.start(
         command.argv,
-        env=identity(run.spec.authorship.author) | run.network() | dict(command.env),
+        env=identity(run.spec.authorship.author) | run.network() | run.spec.facts | dict(command.env),
         writable=not task.read_only and task.tools.edit != "deny",
         commits=task.tools.commit != "deny",
         cap_bytes=run.spec.limits.output_bytes,
         gateway=gateway.folder if gateway is not None else None,
         side_channel=gateway.fileno() if gateway is not None else None,
         hides=command.hides,
+        services=True,
     )
     transcript = Transcript(run.spec.paths.logs, run.spec.run_id)
     try:

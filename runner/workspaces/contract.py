@@ -9,7 +9,7 @@ from ledger.ids import NO_RUN, CardId, RunId
 from ledger.model.policy_settings import Resources
 from runner.agents.contract import Layout
 from runner.exec.child import Child
-from runner.run.run_spec import HostPaths, ToolServerSpec
+from runner.run.run_spec import HostPaths, ImageRecipe, RecipeFiles, ServiceSpec, ToolServerSpec
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +111,7 @@ class Workspace(Protocol):
         hides: Sequence[str] = (),
         side_channel: int | None = None,
         packages: bool = False,
+        services: bool = False,
     ) -> Child:
         """Start a command in the repository's folder, without network.
 
@@ -119,10 +120,20 @@ class Workspace(Protocol):
         folder with the sockets of the run's gateway. `hides`: folders and files of the repository that look
         empty.
         `side_channel`: a descriptor whose messages are heard together with the command's output. `packages`:
-        may it see what a person has installed in a clone, where there are no containers.
+        may it see what a person has installed in a clone, where there are no containers. `services`: may it
+        reach those that `begin_services` started.
 
         Raises SpawnError, and WorkspaceError when there is no plain `.git` to protect.
         """
+
+    def begin_services(self, services: tuple[ServiceSpec, ...], beat: Callable[[], None]) -> None:
+        """Start these beside the commands of this place, unless they run, and wait until each is ready.
+
+        Raises ServiceError, and whatever `beat` raises; none of them runs then.
+        """
+
+    def end_services(self) -> None:
+        """Remove them, and what they stored."""
 
     def collect(self, name: str, target: Path, cap_bytes: int) -> None:
         """Copy a file that a command left in `layout.out` to the host.
@@ -211,6 +222,21 @@ class Backend(Protocol):
 
     def open_clean(self, places: HostPaths, tenancy: Tenancy) -> CleanWorkspace:
         """Return that place, emptied. Raises RunnerError."""
+
+    def make_image(
+        self,
+        places: HostPaths,
+        tenancy: Tenancy,
+        recipe: ImageRecipe,
+        files: RecipeFiles,
+        *,
+        beat: Callable[[], None],
+        say: Callable[[str], None],
+    ) -> str:
+        """Return the name of the recipe's image; `say` is told when it must be built first.
+
+        Raises ImageBuildError, or another RunnerError.
+        """
 
     def leftovers(self, places: HostPaths, alive: Callable[[RunId, int], bool]) -> Iterable[Leftover]:
         """Yield the left-overs of claims that are not alive any more (run and generation).

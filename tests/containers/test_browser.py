@@ -242,3 +242,7 @@ def test_doctor_says_whether_the_image_is_there(
     found = {result.name: result for result in runner.workspaces(context)}
     assert (found["browser"].level, found["containers"].level) == (Level.WARN, Level.OK)
     assert "`cardinal images browser`" in found["browser"].next_step
+    for runtime, level in (("nope", Level.FAIL), ("runc", Level.OK), ("io.containerd.kata.v2", Level.OK)):
+        named = DoctorContext(replace(settings, runtime=runtime), None, context.hub, shop.clock.now())
+        found = {result.name: result for result in runner.workspaces(named)}
+        assert found["containers"].level is level

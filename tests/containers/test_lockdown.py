@@ -1,13 +1,15 @@
 """What a container of an agent can do: each wall is tried from inside."""
 
 import socket
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from runner.exec.child import Child
-from runner.workspaces.contract import Workspace
-from tests.containers.engine import SMALL, Bench, hear_until, sh, start
+from runner.workspaces.contract import Tenancy, Workspace
+from runner.workspaces.docker.errors import EngineError
+from tests.containers.engine import CARD, SMALL, Bench, hear_until, sh, start
 
 PYTHON = "python3 -c"
 
@@ -175,3 +177,17 @@ def until_closed(child: Child) -> None:
 
 def test_memory_disks_hold_a_limited_number_of_files(room: Workspace) -> None:
     assert int(sh(room, "df --output=itotal /tmp | tail -1").out) == 100_000
+
+
+def test_containers_have_the_runtime_that_the_operator_names(bench: Bench) -> None:
+    named = replace(bench.places, runtime="io.containerd.runc.v2")
+    room = bench.backend.open(named, Tenancy(CARD, resources=SMALL))
+    child = start(room, "cat")
+    (container,) = bench.containers()
+    host = bench.api.inspect_container(container["Id"])["HostConfig"]
+    assert host["Runtime"] == "io.containerd.runc.v2"
+    child.close()
+    room = bench.backend.open(replace(bench.places, runtime="nope"), Tenancy(CARD, resources=SMALL))
+    with pytest.raises(EngineError, match="nope"):
+        start(room, "true")
+    room.destroy()

@@ -29,6 +29,7 @@ from runner import agents
 from runner.agents.adapters.scripted import Scenario, ScenarioStep, parse_scenario
 from runner.agents.board_tools import TOOLS
 from runner.run.provider import SETTINGS
+from runner.run.run_spec import FACTS
 from tests.house.source import PACKAGES, ROOT, sources
 from tests.rules.scene import NOW, POLICY, R1, card, given
 
@@ -112,7 +113,7 @@ def missing_files(path: str, text: str) -> Iterator[str]:
 
 
 def unknown_settings(path: str, text: str) -> Iterator[str]:
-    known = {PREFIX + name.upper() for name in FIELDS}
+    known = {*FACTS} | {PREFIX + name.upper() for name in FIELDS}
     for name in re.findall(rf"{PREFIX}[A-Z_]+", text):
         if name not in known and not name.startswith(TEST_PREFIX):
             yield f"{path}: {name}"

@@ -31,6 +31,7 @@ MAY_SLEEP: dict[str, str] = {
     "bot/github/tokens.py": "while a token is requested elsewhere, or new to GitHub, for at most MINTING_S",
     "bot/github/transport.py": "between two looks for a free place, for at most MAX_WAIT_S",
     "ledger/lifecycle/open.py": "while another process writes to a ledger that is new, for at most WAIT_S",
+    "runner/workspaces/docker/services.py": "until a service is ready, for at most _READY_S",
     "runner/git/credentials.py": "while nobody gives credentials, for at most AWAY_S; the claim is renewed",
     "runner/exec/watchdog.py": "between two tries to end containers, for at most MAX_TRIES_S",
     "runner/run/log.py": "while the ledger is away, until the claim's deadline, a lease's length at most",

@@ -172,7 +172,7 @@ def _order(cloned: ClonedCommit, config: Config, column: ColumnPolicy, root: Pat
         session_id="",
         plan_required=False,
         briefing=Briefing(""),
-        paths=replace(places_of(root), packages=cloned.packages or config.packages),
+        paths=replace(places_of(root), packages=cloned.packages or config.packages, runtime=config.runtime),
         authorship=Authorship(Committer("Cardinal", "cardinal@localhost")),  # no commit of it leaves
         validation=_validation(cloned, fast=fast),
         **from_policy(config, column, rules),

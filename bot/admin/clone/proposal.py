@@ -4,6 +4,7 @@ import shutil
 from pathlib import Path
 
 from bot.admin.clone.own_git import git_output
+from rules.policy.projects import devcontainer, environment
 from rules.policy.projects.proposal import Proposal, markers, propose
 from runner.checks.command import LOCAL, programs_of, say_missing
 from runner.workspaces import bubblewrap
@@ -25,6 +26,14 @@ def read_tree(folder: Path, commit: str) -> tuple[frozenset[str], dict[str, str]
     return names, {
         name: git_output(folder, "cat-file", "blob", f"{commit}:{name}") for name in markers(names)
     }
+
+
+def explain_environment(folder: Path, commit: str) -> tuple[str, ...]:
+    """Return what Cardinal does with each file there that names the programs of the work."""
+    names, _ = read_tree(folder, commit)
+    chosen = devcontainer.choose_devcontainer(names)
+    texts = {chosen: git_output(folder, "cat-file", "blob", f"{commit}:{chosen}")} if chosen else {}
+    return tuple(environment.describe_environment(names, texts))
 
 
 def lacking_programs(proposal: Proposal, *, image: str) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ from bot.admin.doctor import CheckResult, DoctorContext, fail, ok, warn
 from bot.github.api import repositories, rulesets
 from bot.github.errors import NotFoundError
 from bot.render import missing_checks
-from bot.repo_config import guides, policy_file, profiles
+from bot.repo_config import devcontainers, guides, policy_file, profiles
 from bot.runspec import operator_grants, policy_fields
 from bot.runspec.branch_rules import authorship_of, pushes
 from bot.sync import access
@@ -18,7 +18,8 @@ from ledger.views import placements
 from rules.errors import PolicyError
 from rules.policy import locations
 from rules.policy.board import BoardRules
-from rules.policy.images import OWN
+from rules.policy.images import DEVCONTAINER, OWN
+from rules.policy.projects.devcontainer import describe_devcontainer
 from rules.policy.repository import RepositoryRules
 from rules.runs.branch_rules import of_merge, of_push
 from runner import workspaces as parts
@@ -28,7 +29,7 @@ from runner.workspaces.docker import engine as docker
 from runner.workspaces.docker.errors import ImageMissingError
 
 BRANCH = "cardinal/1-card"  # a branch like those of cards
-MAX_REPOSITORIES = 30  # that are asked about: eight calls each, more with a profile or rules
+MAX_REPOSITORIES = 30  # that are asked about: ten calls each, more with a profile or rules
 
 
 def checks(context: DoctorContext) -> Iterator[CheckResult]:
@@ -81,7 +82,7 @@ def _of(context: DoctorContext, repository: str, board: BoardRules) -> Iterator[
     else:
         yield _profile(context, repository, commit, rules) or _check(repository, rules)
         yield from _guides(context, repository, commit, rules)
-        yield from _images(context, repository, rules)
+        yield from _images(context, repository, commit, rules)
         yield from _branch_rules(context, repository, rules)
 
 
@@ -109,7 +110,9 @@ def _guides(
         yield ok("guides", message, hint)
 
 
-def _images(context: DoctorContext, repository: str, rules: RepositoryRules) -> Iterator[CheckResult]:
+def _images(
+    context: DoctorContext, repository: str, commit: str, rules: RepositoryRules
+) -> Iterator[CheckResult]:
     """Yield the policy's images that no run there may open, and those that this machine does not have."""
     if not parts.load(policy_fields.workspace(context.config)).runs_images:
         return
@@ -122,6 +125,7 @@ def _images(context: DoctorContext, repository: str, rules: RepositoryRules) -> 
             f"correct {context.config.home / operator_grants.IMAGES}: until then no run starts",
         )
         return
+    yield from _devcontainer(context, repository, commit, rules)
     for image in dict.fromkeys(rules.images.values()):
         if image in missing:
             step = f"if {repository} may use it, add it to {context.config.home / operator_grants.IMAGES}"
@@ -129,6 +133,31 @@ def _images(context: DoctorContext, repository: str, rules: RepositoryRules) -> 
         elif image not in OWN and not _has(image):
             message = f"{repository}: the image {image} is not on this machine"
             yield fail("images", message, f"run `docker pull {image}`, or build it")
+
+
+def _devcontainer(
+    context: DoctorContext, repository: str, commit: str, rules: RepositoryRules
+) -> Iterator[CheckResult]:
+    """Yield what counts of the repository's devcontainer.json, or why it does not."""
+    counts = "image" not in rules.model_fields_set and operator_grants.may_build(context.config, repository)
+    try:
+        found = (
+            devcontainers.read_devcontainer(context.hub_of(repository), repository, commit)
+            if commit
+            else None
+        )
+    except PolicyError as error:
+        step = "correct it, or name an `image`: until then no run starts there"
+        message = f"{repository}: {error.problems[0]}"
+        yield fail("images", message, step) if counts else ok("images", message)
+        return
+    if found is not None and counts:
+        yield ok("images", f"{repository}: {describe_devcontainer(found)}")
+    elif found is not None and "image" in rules.model_fields_set:
+        yield ok("images", f"{repository}: `image` of its policy counts, and {found.path} does not")
+    elif found is not None:
+        step = f"if it may, add {DEVCONTAINER} to {context.config.home / operator_grants.IMAGES}"
+        yield ok("images", f"{repository}: {found.path} makes no image", step)
 
 
 def _has(image: str) -> bool:

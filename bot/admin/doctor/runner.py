@@ -23,6 +23,8 @@ from runner.workspaces.bubblewrap import sandbox_problem
 from runner.workspaces.docker import engine as docker
 from runner.workspaces.docker.errors import ImageMissingError
 
+_SHIM = "io.containerd."  # names of such runtimes are looked up only when a container starts
+
 
 def workspaces(context: DoctorContext) -> Iterator[CheckResult]:
     """Can agents work here?"""
@@ -32,14 +34,14 @@ def workspaces(context: DoctorContext) -> Iterator[CheckResult]:
         yield fail("launcher", "no program can be started", problem)
     match policy_fields.workspace(context.config):
         case "docker":
-            yield from _containers()
+            yield from _containers(context.config.runtime)
         case "local":
             yield from _sandbox(context)
         case other if problem := parts.load(other).problem():
             yield fail("workspace", f"{other} cannot be used", problem)
 
 
-def _containers() -> Iterator[CheckResult]:
+def _containers(runtime: str) -> Iterator[CheckResult]:
     problem = parts.load("docker").problem()
     if problem:
         yield fail("containers", "no Docker engine can be used", problem)
@@ -47,9 +49,15 @@ def _containers() -> Iterator[CheckResult]:
     engine = docker.Engine(docker.engine_address())
     try:
         version = engine.version()
+        known = engine.runtimes() if runtime else ()
         engine.image(IMAGE)
     except RunnerError as error:
         yield fail("containers", f"{IMAGE} cannot be used", str(error))
+        return
+    if runtime and runtime not in known and not runtime.startswith(_SHIM):
+        step = "register it under `runtimes` in the engine's daemon.json, or unset CARDINAL_RUNTIME"
+        message = f"the engine has no runtime {runtime}, only {', '.join(known)}: no container starts"
+        yield fail("containers", message, step)
         return
     yield ok("containers", f"Docker engine {plain(version, 40)} answers, and has {IMAGE}")
     try:

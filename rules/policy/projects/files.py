@@ -123,9 +123,14 @@ def _strict_json(text: str) -> Tree:
 
 
 def _json_with_comments(text: str) -> Tree:
+    return _strict_json(strip_comments(text))
+
+
+def strip_comments(text: str) -> str:
+    """Return JSON with comments as plain JSON, without its comments and last commas."""
     for extra in (_COMMENT, _LAST_COMMA):
         text = extra.sub(lambda matches: matches[1] or "", text)
-    return _strict_json(text)
+    return text
 
 
 def _toml(text: str) -> Tree:

@@ -19,11 +19,11 @@ from runner.errors import RunnerError, SpawnError
 from runner.exec.child import Child
 from runner.exec.launch import die_with_parent
 from runner.exec.proxy import CERTIFICATES, proxy_environment
-from runner.run.run_spec import HostPaths, ToolServerSpec
+from runner.run.run_spec import HostPaths, ImageRecipe, RecipeFiles, ServiceSpec, ToolServerSpec
 from runner.workspaces.bubblewrap import INSIDE, MIRROR, PLAYER, Bind
 from runner.workspaces.card_folder import Folder, cards_in, folder_name
 from runner.workspaces.contract import Leftover, Tenancy, ToolServerProcess
-from runner.workspaces.docker import seeds
+from runner.workspaces.docker import recipes, seeds
 from runner.workspaces.docker.cell import Cell, lock_argv
 from runner.workspaces.docker.container import (
     ATTACH,
@@ -35,6 +35,7 @@ from runner.workspaces.docker.container import (
 from runner.workspaces.docker.engine import Engine, Image, engine_address
 from runner.workspaces.docker.errors import ForeignSetUpError
 from runner.workspaces.docker.seeds import HOME_LABEL, REPOSITORY_LABEL
+from runner.workspaces.docker.services import ServiceContainers
 
 RESOURCES = Resources(memory_mb=512, cpus=1.0, processes=128, disk_mb=64, open_files=1024)
 _DETACH_S = 5.0
@@ -206,7 +207,8 @@ class DockerWorkspace(Folder):
         self._name = folder_name(tenancy.card_id)
         super().__init__(places.workspaces / self._name, tenancy.card_id, self._uid, self._gid)
         self._programs = programs(places.workspaces.absolute().parent, self._uid, self._gid)
-        self._home = home_of(places.workspaces)
+        self._home, self._runtime = home_of(places.workspaces), places.runtime
+        self._services = ServiceContainers(engine, self.root / "services", (self._uid, self._gid))
         remove_older(engine, self._home, tenancy)
 
     @property
@@ -231,6 +233,7 @@ class DockerWorkspace(Folder):
         hides: Sequence[str] = (),
         side_channel: int | None = None,
         packages: bool = False,  # noqa: ARG002 - an image has its own
+        services: bool = False,
     ) -> Child:
         """Start `argv` in a new container; see the contract. Raises the errors of this folder too."""
         self.changes += writable
@@ -247,9 +250,24 @@ class DockerWorkspace(Folder):
         command = tuple(argv)
         if gateway is not None:  # a socket is connected to through a read-only folder, but not replaced
             binds.append(Bind(gateway.absolute(), _SOCKETS))
+        hosts = self._services.hosts if services else {}
+        if hosts:
+            binds.append(self._services.bind)
+        if hosts or gateway is not None:
             command = ("/bin/sh", f"{LAYOUT.player}/enter.sh", *command)
-        cell = self._cell(lock_argv(*command), given, tuple(binds))
+        cell = replace(self._cell(lock_argv(*command), given, tuple(binds)), hosts=hosts)
         return start_container(self._engine, cell, cap_bytes=cap_bytes, side_channel=side_channel)
+
+    def begin_services(self, services: tuple[ServiceSpec, ...], beat: Callable[[], None]) -> None:
+        """Start them, each beside a relay in this place's own image; see the contract."""
+        if services:
+            made = self._programs
+            own = (Bind(made / name, f"/etc/{name}") for name in ("passwd", "group"))
+            cell = self._cell((), {}, (*own, Bind(made / "player", LAYOUT.player)))
+            self._services.begin(services, cell, self._open_image, beat)
+
+    def end_services(self) -> None:
+        self._services.end()
 
     def restore_setup(self, key: str) -> bool:
         """Unpack the image of this key and base image; `.git` is untouched."""
@@ -305,6 +323,7 @@ class DockerWorkspace(Folder):
             labels=labels_of(self._home, self._tenancy),
             resources=self._tenancy.resources,
             volumes=tuple(volume for volume in self._image.volumes if volume not in taken),
+            runtime=self._runtime,
         )
 
 
@@ -382,6 +401,21 @@ class Docker:
         self.open(places, tenancy).destroy()
         return CleanDockerWorkspace(Engine(self._address()), places, tenancy)
 
+    def make_image(
+        self,
+        places: HostPaths,
+        tenancy: Tenancy,
+        recipe: ImageRecipe,
+        files: RecipeFiles,
+        *,
+        beat: Callable[[], None],
+        say: Callable[[str], None],
+    ) -> str:
+        """Return the name of the recipe's image, with the agents' programs on top; see the contract."""
+        engine = Engine(self._address())
+        made = recipes.Recipes(engine, home_of(places.workspaces), tenancy, engine.image(DEFAULT_IMAGE))
+        return made.make(recipe, files, beat, say)
+
     def leftovers(self, places: HostPaths, alive: Callable[[RunId, int], bool]) -> Iterable[Leftover]:
         """Yield containers without a claim and old images of set-ups; nothing while no engine answers."""
         if self.problem():
@@ -389,6 +423,7 @@ class Docker:
         engine, home = Engine(self._address()), home_of(places.workspaces)
         yield from dead_containers(engine, home, alive)
         yield from seeds.old(engine, home)
+        yield from recipes.old_images(engine, home)
 
     def end_claim(self, places: HostPaths, run_id: RunId, generation: int) -> None:
         engine = Engine(self._address(), _END_S)

@@ -13,9 +13,9 @@ from pathlib import Path
 
 from ledger.ids import CardId, RunId
 from runner.agents.contract import Layout
-from runner.errors import SpawnError
+from runner.errors import ServiceError, SpawnError
 from runner.exec.child import Child
-from runner.run.run_spec import HostPaths, ToolServerSpec
+from runner.run.run_spec import HostPaths, ImageRecipe, RecipeFiles, ServiceSpec, ToolServerSpec
 from runner.workspaces import bubblewrap
 from runner.workspaces.card_folder import Folder, cards_in, folder_name
 from runner.workspaces.contract import Leftover, Tenancy, ToolServerProcess
@@ -67,6 +67,7 @@ class LocalWorkspace(Folder):
         hides: Sequence[str] = (),
         side_channel: int | None = None,
         packages: bool = False,
+        services: bool = False,  # noqa: ARG002 - there are none here
     ) -> Child:
         """Start `argv` with no environment but `env`; see the contract. Without a sandbox all is seen."""
         self.changes += writable or bool(self._problem)
@@ -122,6 +123,18 @@ class LocalWorkspace(Folder):
         binds += (bubblewrap.Bind(self.root / cover, path) for cover, path in self.mask(tuple(hides)))
         return binds
 
+    def begin_services(
+        self,
+        services: tuple[ServiceSpec, ...],
+        beat: Callable[[], None],  # noqa: ARG002 - nothing is waited for
+    ) -> None:
+        """Raise ServiceError for any: nothing here could lock one in."""
+        for service in services:
+            raise ServiceError(service.name, "it needs containers: set CARDINAL_WORKSPACE=docker")
+
+    def end_services(self) -> None:
+        """Nothing to do: there are none."""
+
     def restore_setup(self, key: str) -> bool:  # noqa: ARG002 - the contract's
         """Nothing is kept: there is no image here to keep it in."""
         return False
@@ -168,6 +181,19 @@ class Local:
         self.open(places, tenancy).destroy()
         root = places.workspaces / folder_name(tenancy.card_id)
         return CleanLocalWorkspace(root, tenancy.card_id, self._problem(), read_packages(places.packages))
+
+    def make_image(
+        self,
+        places: HostPaths,  # noqa: ARG002 - the contract's
+        tenancy: Tenancy,
+        recipe: ImageRecipe,  # noqa: ARG002 - the contract's
+        files: RecipeFiles,  # noqa: ARG002 - the contract's
+        *,
+        beat: Callable[[], None],  # noqa: ARG002 - the contract's
+        say: Callable[[str], None],  # noqa: ARG002 - the contract's
+    ) -> str:
+        """Return the image as it is: commands here see this machine's own system."""
+        return tenancy.image
 
     def leftovers(
         self,

@@ -24,13 +24,14 @@ _TIMEOUTS = (TimeoutError, requests.exceptions.Timeout)
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """State of a container. `error` is why it did not start."""
+    """State of a container. `error` is why it did not start; `health` is empty where nobody asks for it."""
 
     running: bool
     started: bool
     exit_code: int
     out_of_memory: bool
     error: str
+    health: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,13 +46,17 @@ class LabelledContainer:
 
 @dataclass(frozen=True, slots=True)
 class Image:
-    """An image on this machine. `created` sorts by age; `volumes` are the folders that it declares."""
+    """An image on this machine. `created` sorts by age; it declares `volumes`, which are folders, and `ports`
+    of TCP. `layers` are the digests of what it is made of, the lowest first.
+    """
 
     image_id: str
     names: tuple[str, ...]
     created: float
     volumes: tuple[str, ...]
     labels: Mapping[str, str] = field(default_factory=dict)
+    ports: tuple[int, ...] = ()
+    layers: tuple[str, ...] = ()
 
 
 def engine_address() -> str:
@@ -73,6 +78,11 @@ class Engine:
         with self._client_for("say its version") as client:
             return str(client.version().get("Version", ""))
 
+    def runtimes(self) -> tuple[str, ...]:
+        """Return the names of the runtimes that its settings list."""
+        with self._client_for("say its runtimes") as client:
+            return tuple(sorted(client.info().get("Runtimes") or ()))
+
     def create(self, cell: Cell) -> str:
         """Return the id of a new container that has not started. Raises ImageMissingError too."""
         with self._client_for("make a container") as client:
@@ -83,6 +93,20 @@ class Engine:
             except docker.errors.ImageNotFound as error:
                 raise errors.ImageMissingError(cell.image) from error
             return str(made["Id"])
+
+    def start(self, container_id: str) -> None:
+        """Start it, with nobody at its input and output. Raises ContainerStartError."""
+        with self._client_for("start a container") as client:
+            try:
+                client.start(container_id)
+            except docker.errors.APIError as error:
+                raise errors.ContainerStartError(str(error.explanation or error)) from error
+
+    def logs(self, container_id: str) -> str:
+        """Return the end of what it said, where that is kept."""
+        with self._client_for("read what a container said") as client:
+            said: bytes = client.logs(container_id, tail=20)
+        return said.decode("utf-8", "replace")
 
     def kill(self, container_id: str, signal: str = "SIGKILL") -> None:
         """Send a signal to its init, whose death ends everything inside; a stopped container is ignored."""
@@ -107,6 +131,7 @@ class Engine:
             exit_code=int(state.get("ExitCode", 0)),
             out_of_memory=bool(state.get("OOMKilled")),
             error=str(state.get("Error", "")),
+            health=str((state.get("Health") or {}).get("Status", "")),
         )
 
     def find(self, labels: Mapping[str, str]) -> tuple[LabelledContainer, ...]:
@@ -139,7 +164,18 @@ class Engine:
             raise errors.ImageMissingError(name)
         config = details.get("Config") or {}
         volumes = tuple(sorted(config.get("Volumes") or ()))
-        return Image(details["Id"], names, 0.0, volumes, config.get("Labels") or {})
+        exposed = (port.split("/") for port in config.get("ExposedPorts") or ())
+        ports = tuple(sorted(int(number) for number, kind in exposed if kind == "tcp" and number.isdecimal()))
+        layers = tuple((details.get("RootFS") or {}).get("Layers") or ())
+        return Image(details["Id"], names, 0.0, volumes, config.get("Labels") or {}, ports, layers)
+
+    def image_bytes(self, image_id: str) -> int:
+        """Return the size of an image, with all that it shares; 0 where it is gone."""
+        with self._client_for("look at an image") as client:
+            try:
+                return int(client.inspect_image(image_id)["Size"])
+            except docker.errors.NotFound:
+                return 0
 
     def images(self, labels: Mapping[str, str]) -> tuple[Image, ...]:
         """Return the images with these labels, the newest first; one whose name was reassigned has none."""

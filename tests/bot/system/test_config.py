@@ -10,6 +10,7 @@ from bot.system import github_address
 from bot.system.config import FIELDS, Config, ConfigError, read
 from bot.system.env_file import change_text
 from runner.run.provider import TokenPrice
+from runner.run.run_spec import FACTS
 
 PAGES = {"PUBLIC_URL": "https://cardinal.example", "CLIENT_ID": "Iv1", "CLIENT_SECRET": "c"}
 
@@ -55,7 +56,8 @@ def test_an_unknown_setting_is_an_error_that_names_the_nearest(tmp_path: Path) -
 
 
 def test_addresses_of_services_for_tests_are_no_settings(tmp_path: Path) -> None:
-    assert read({"CARDINAL_TEST_POSTGRESQL": "x"}, tmp_path) == read({}, tmp_path)
+    given = {"CARDINAL_TEST_POSTGRESQL": "x"} | dict.fromkeys(FACTS, "x")
+    assert read(given, tmp_path) == read({}, tmp_path)
 
 
 def test_the_name_of_a_managed_user_may_own_a_repository(tmp_path: Path) -> None:

@@ -218,6 +218,9 @@ SAMPLES = {
             def leftovers(self, paths, alive):
                 return ()
 
+            def make_image(self, paths, tenancy, recipe, files, *, beat, say):
+                return tenancy.image
+
             def end_claim(self, paths, run_id, generation):
                 pass
 

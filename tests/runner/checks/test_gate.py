@@ -9,8 +9,9 @@ from ledger.events.run import RunStopAsked
 from ledger.states import Ending
 from runner.artifacts.store import store_of
 from runner.checks.command import CheckLog
+from runner.checks.set_up import may_share
 from runner.run.log import RunLog
-from runner.run.run_spec import PathSpec
+from runner.run.run_spec import FACTS, PathSpec
 from runner.supervisor import execute_run
 from runner.workspaces.packages import Packages, write_packages
 from tests.runner.flows.test_story import EDIT, FINISH, PLAN
@@ -57,14 +58,25 @@ def test_what_is_not_in_the_commit_does_not_help_to_pass(world: World, cheat: st
     assert world.of("BranchPushed") == []
 
 
-def test_set_up_runs_in_the_gate_too_and_is_evidence(world: World) -> None:
-    world.scenario(plan=[PLAN], work=[EDIT, FINISH])
-    world.run(world.spec(validation=checks(setup=["echo 1 > made.txt"], full=["test -f made.txt"])))
+def test_set_up_runs_in_the_gate_too_is_evidence_and_knows_its_card_as_agent_and_checks_do(
+    world: World,
+) -> None:
+    branch, names = "cardinal/12-$(id);'\"", " ".join(f'"${name}"' for name in FACTS)
+    setup, full = f"printf '%s|' {names} > made.txt", f"printf '%s|' {names} | cmp - made.txt"
+    agent = {"run": f"printf '%s|' {names} | tee hello.txt | cmp - made.txt"}
+    world.scenario(plan=[PLAN], work=[EDIT, agent, {"commit": "Hello"}, FINISH])
+    world.run(world.spec(validation=checks(setup=[setup], full=[full]), branch=branch, pull=None))
     assert world.ended().ending is Ending.SUCCEEDED, world.ended()
     assert [(check.command, check.tier) for check in world.of("CommandChecked")] == [
-        ("echo 1 > made.txt", "full"),
-        ("test -f made.txt", "full"),
+        (setup, "full"),
+        (full, "full"),
     ]
+    assert world.show("hello.txt", branch) == f"PVTI_1|12||{branch}|r1|"
+
+
+def test_set_up_that_names_its_card_has_no_result_for_others() -> None:
+    assert may_share(("make prepare",))
+    assert not may_share(("make prepare", "createdb shop_$CARDINAL_ISSUE"))
 
 
 @pytest.mark.parametrize("below", ["", "hello"])

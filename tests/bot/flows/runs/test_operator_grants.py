@@ -9,10 +9,26 @@ from typing import Any
 import pytest
 
 from bot.github.api.repositories import Base
-from bot.runspec.operator_grants import IMAGES, SECRETS, SEEN, require_granted, tool_secrets
+from bot.runspec.operator_grants import (
+    IMAGES,
+    SECRETS,
+    SEEN,
+    may_build,
+    require_granted,
+    tool_secrets,
+)
 from bot.system.config import Config, ConfigError
 from rules.policy.model import parse
-from runner.run.run_spec import Authorship, Briefing, Committer, HostPaths, Limits, RunSpec, ToolServerSpec
+from runner.run.run_spec import (
+    Authorship,
+    Briefing,
+    Committer,
+    HostPaths,
+    ImageRecipe,
+    Limits,
+    RunSpec,
+    ToolServerSpec,
+)
 
 NOW = datetime.now(UTC)
 FIRST = Base("main", "a" * 40, "11", NOW - timedelta(days=90))
@@ -96,6 +112,20 @@ def test_an_image_is_opened_where_owner_or_repository_has_it_listed(home: Config
     with pytest.raises(ConfigError, match="another one"):
         require(home, order, SECOND, "acme/ci:1")
     require(home, replace(order, workspace="local"), SECOND, "acme/none:1")  # no image is opened there
+
+
+def test_a_devcontainer_makes_an_image_where_the_list_says_so_and_for_that_repository_alone(
+    home: Config,
+) -> None:
+    order = replace(spec(), servers=(), recipe=ImageRecipe(".devcontainer.json", image="a:1"))
+    assert not may_build(home, "acme/shop")
+    for line in ("Acme: [devcontainer]", "ACME/shop: [devcontainer, acme/ci]"):
+        (home.home / IMAGES).write_text(line)
+        assert may_build(home, "Acme/Shop")
+        assert not may_build(home, "other/shop")
+        require(home, order, FIRST)
+    with pytest.raises(ConfigError, match="another one"):
+        require(home, order, SECOND)
 
 
 @pytest.mark.parametrize(
