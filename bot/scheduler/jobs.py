@@ -27,6 +27,7 @@ from bot.sync import checks, column_order, sweep
 from bot.system import model_keys
 from bot.system.clock import RunnerClock
 from bot.system.config import ConfigError
+from bot.system.current_work import working_on
 from ledger.errors import CardinalError
 from ledger.ids import BoardId, CardId, DeliveryId, RunId
 from ledger.log import event_store
@@ -185,7 +186,8 @@ def _carry_out(
     wake(services)
     failure: CardinalError | None = None
     try:
-        _work(services, run_id, lease, watchdog)
+        with working_on(f"run:{run_id}"):
+            _work(services, run_id, lease, watchdog)
     except (GithubError, RulesError, KilledError, ConfigError) as error:
         log.warning("run given back run=%s reason=%s", run_id, error)
         failure = error

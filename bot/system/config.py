@@ -22,6 +22,7 @@ from bot.system.setting_types import (
     Address,
     BoardAddress,
     LabelName,
+    LogFormat,
     LogLevel,
     OptionalAddress,
     RepositoryName,
@@ -247,6 +248,13 @@ class Config:
     url: OptionalAddress = Field("", description="The address of a Cardinal, for `cardinal mcp`, `job`.")
     token: Secret = Field(Secret(), description="The token of that Cardinal.")
     log_level: LogLevel = Field("info", description="The least severe line that is logged.")
+    log_format: LogFormat = Field(
+        "text", description="How a line is logged: `text`, or `json` for an object on each line."
+    )
+    metrics_token: Secret = Field(
+        Secret(),
+        description="The token with which a monitoring system may read `/metrics`; nobody may without one.",
+    )
 
     @property
     def board_owner(self) -> str:

@@ -31,6 +31,7 @@ WAYS = (
 _SUBSCRIPTION = "sk-ant-oat"
 _GOOGLE_KINDS = ("service_account", "authorized_user")
 LogLevel = Literal["debug", "info", "warning", "error"]
+LogFormat = Literal["text", "json"]
 
 
 class BoardAddress(NamedTuple):
