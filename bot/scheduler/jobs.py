@@ -28,6 +28,7 @@ from bot.system import model_keys
 from bot.system.clock import RunnerClock
 from bot.system.config import ConfigError
 from bot.system.current_work import working_on
+from bot.traces import export
 from ledger.errors import CardinalError
 from ledger.ids import BoardId, CardId, DeliveryId, RunId
 from ledger.log import event_store
@@ -138,6 +139,12 @@ def recover_deliveries() -> None:
     """Have GitHub send failed deliveries again."""
     with guard_hangs(current().engine, "job:recover_deliveries"):
         sweep.recover_deliveries(current())
+
+
+def export_traces() -> None:
+    """Send the traces of what ended."""
+    with guard_hangs(current().engine, "job:export_traces"):
+        export.export_due(current())
 
 
 def tidy(_host: str) -> None:

@@ -251,6 +251,11 @@ class Config:
     log_format: LogFormat = Field(
         "text", description="How a line is logged: `text`, or `json` for an object on each line."
     )
+    traces_url: OptionalAddress = Field(
+        "",
+        description="The collector that gets a trace of each run, by OTLP over HTTP; follows "
+        "`OTEL_EXPORTER_OTLP_ENDPOINT`. Needs the extra `traces`.",
+    )
     metrics_token: Secret = Field(
         Secret(),
         description="The token with which a monitoring system may read `/metrics`; nobody may without one.",
@@ -328,6 +333,8 @@ def read(environ: Mapping[str, str], cwd: Path) -> Config:
         problems.append(f"{PREFIX}HOME cannot be set in a file inside the home: set it in the environment")
     values: dict[str, Any] = {known[name]: text for name, text in given.items() if name in known and text}
     values["home"] = home
+    if collector := environ.get("OTEL_EXPORTER_OTLP_ENDPOINT"):
+        values.setdefault("traces_url", collector)
     usual = _take_usual(values, environ, lines)
     _fill_in(values, home)
     from_file = {known[name] for name in lines if name in known and not environ.get(name)}
