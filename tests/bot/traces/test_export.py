@@ -152,6 +152,7 @@ def test_a_merge_ends_the_trace_of_the_run_that_it_is_of(services: Services, col
     play(services)
     export.export_due(services)
     tell(services, utc_now(), PullChanged(CARD, 7, "open", False, "a" * 40))
+    assert export.export_due(services) == 0
     tell(services, utc_now(), PullChanged(CARD, 7, "merged", False, "a" * 40))
     assert export.export_due(services) == 1
     review, whole = collector.by_name()["review"], collector.by_name()[f"run {RUN}"]
