@@ -1,4 +1,4 @@
-"""What monitoring costs on a large ledger: one scrape of `/metrics`."""
+"""What monitoring costs on a large ledger: one scrape of `/metrics`, and the trace of a run."""
 
 import tempfile
 import time
@@ -7,6 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from bot.system.secret import Secret
+from bot.traces.spans import make_spans
+from ledger.log import event_store
+from ledger.queries import run_trace
 from tests.bench.figures import Figure, percentile
 from tests.bench.pages import MAX_MS, fill
 from tests.bot.flows.opening import opened
@@ -31,3 +34,10 @@ def measure(*, quick: bool) -> Iterator[Figure]:
             took.append(time.perf_counter() - start)
         note = f"{size:,} cards, {events:,} events; {repeats} scrapes without a network"
         yield Figure(f"metrics_scrape_{size}", percentile(took, 0.95) * 1000, "ms", MAX_MS, note)
+        with event_store.reading(cardinal.services.engine) as db:
+            ends = run_trace.list_ends(db, after=0, until=events, limit=repeats)
+            start = time.perf_counter()
+            spans = [make_spans(trace) for end in ends if (trace := run_trace.of_end(db, end))]
+            took_ms = (time.perf_counter() - start) * 1000 / len(spans)
+        note = f"read and made, not sent; {sum(map(len, spans)) / len(spans):.0f} spans"
+        yield Figure(f"run_trace_{size}", took_ms, "ms", note=note)
