@@ -65,6 +65,7 @@ CALLED: Mapping[QueueName, tuple[str, ...]] = {
         "late_checks",
         "sweep_board",
         "recover_deliveries",
+        "export_traces",
         "tidy",
         "examine",
     ),
@@ -73,7 +74,9 @@ CALLED: Mapping[QueueName, tuple[str, ...]] = {
     QueueName.RUNS: ("execute",),
 }
 # Each minute wakes these, whatever happens: after them alone a worker does not wait for more.
-ROUTINE = frozenset(f"{JOBS}.{name}" for name in ("sweep_board", "recover_deliveries", "tidy", "examine"))
+ROUTINE = frozenset(
+    f"{JOBS}.{name}" for name in ("sweep_board", "recover_deliveries", "export_traces", "tidy", "examine")
+)
 ROUTINE_IDLE_S = 1
 ABOVE = {"examine": examination}  # the scheduler wakes it, and knows nothing of the operator's tools
 INGEST = f"{JOBS}.ingest"

@@ -23,7 +23,7 @@ from bot.github.errors import (
     from_graphql,
 )
 from bot.github.locked_cache import LockedCache
-from bot.github.rate_limit import ApiBudget
+from bot.github.rate_limit import ApiBudget, app_name, installation_name
 from bot.github.shared_records import SharedRecords, home_records, open_records
 from bot.github.token_cache import TokenCache
 from bot.github.tokens import Tokens
@@ -64,8 +64,7 @@ class Hub:
         self._read_s = read_s
         self._owner = owner or config.board.owner
         self._by_owner = {self._owner.casefold(): self}  # shared by all of one process
-        # This name of the installation needs no call.
-        whose = f"App {config.app_id} at {self._owner.casefold()} of {config.github_url}"
+        whose = installation_name(config.app_id, self._owner, config.github_url)
         self.records = records or open_records(config, clock)
         self.budget = ApiBudget(self.records, whose)
         self.roles = LockedCache[tuple[str, str], str](
@@ -80,8 +79,7 @@ class Hub:
         )
         url, everywhere = config.github_url, self.records if config.redis_url else None
         slots = CallSlots(config.home / "run" / "calls", everywhere, f"calls of App {config.app_id} of {url}")
-        # As the App itself it has a limit of its own, whichever owner the call is about.
-        as_app = ApiBudget(self.records, f"App {config.app_id} of {url}")
+        as_app = ApiBudget(self.records, app_name(config.app_id, url))
         self._app = Wire(url, lambda _: self._tokens.app_word(), clock, as_app, read_s, places=slots)
         self._installed = Wire(
             url, self._tokens.reaching, clock, self.budget, read_s, places=slots, asks_for_tokens=True

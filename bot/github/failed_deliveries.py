@@ -81,7 +81,7 @@ def _request(hub: Hub, due: Iterable[FailedDelivery]) -> tuple[FailedDelivery, .
         try:
             hub.as_app("POST", f"{PATH}/{delivery.attempt_id}/attempts")
         except (NotFoundError, RefusedError) as error:  # it must not block those behind it
-            log.warning("delivery not repeated id=%s reason=%s", delivery.delivery_id, error)
+            log.warning("delivery not repeated delivery=%s reason=%s", delivery.delivery_id, error)
             continue
         requested.append(delivery)
     return tuple(requested)

@@ -4,8 +4,10 @@ GitHub counts per installation: another App, or another owner's board, has figur
 that work for an installation share them; losing them costs precision only.
 """
 
+from bisect import bisect_left
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from enum import StrEnum
 from math import ceil
 
 from pydantic import TypeAdapter, ValidationError
@@ -21,6 +23,8 @@ SOON_S = 120  # a limit met again that soon after a wait: the wait was too short
 MAX_GUESS_S = 900
 FRESH_SHARE = 0.5  # of a minute that counts as spent where the record of it may have been lost
 AWAY_S = 5.0  # an act waits so long for records that do not answer
+# The upper bounds of the counts of calls by their seconds; slower ones are counted last.
+CALL_BOUNDS_S = (0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 # The share of each allowance that an act may use up, by priority: a question all of it, a ticker 60 %.
 SHARES = (1.0, 0.9, 0.75, 0.6)
 
@@ -34,11 +38,41 @@ class Window:
     reset_s: int
 
 
+class CallResult(StrEnum):
+    """What became of a call of GitHub's API."""
+
+    OK = "ok"
+    REFUSED = "refused"
+    LIMITED = "limited"
+    FAILED = "failed"
+    UNREACHABLE = "unreachable"
+
+
+@dataclass(frozen=True, slots=True)
+class SentCall:
+    """A call that was sent: how long it took, and its status; 0 where no answer came."""
+
+    took_s: float
+    status: int
+    limited: bool = False
+
+    @property
+    def result(self) -> CallResult:
+        if self.status == 0:
+            return CallResult.UNREACHABLE
+        if self.limited:
+            return CallResult.LIMITED
+        if self.status >= 500:
+            return CallResult.FAILED
+        return CallResult.REFUSED if self.status >= 400 else CallResult.OK
+
+
 @dataclass(frozen=True, slots=True)
 class RateUsage:
     """The known spending; `points` and `contents` are counts by Unix second.
 
-    `strikes` counts the limits in a row whose length GitHub did not tell.
+    `strikes` counts the limits in a row whose length GitHub did not tell. `calls` counts those that were sent
+    by their result, `took` by the position of their seconds in CALL_BOUNDS_S.
     """
 
     windows: dict[str, Window] = field(default_factory=dict)
@@ -46,9 +80,22 @@ class RateUsage:
     contents: dict[int, int] = field(default_factory=dict)
     closed_until_s: float = 0
     strikes: int = 0
+    calls: dict[CallResult, int] = field(default_factory=dict)
+    took: dict[int, int] = field(default_factory=dict)
+    took_s: float = 0
 
 
 _RECORD = TypeAdapter(RateUsage)
+
+
+def installation_name(app_id: int, owner: str, github_url: str) -> str:
+    """Return the name under which an installation's spending is kept; it takes no call to know it."""
+    return f"App {app_id} at {owner.casefold()} of {github_url}"
+
+
+def app_name(app_id: int, github_url: str) -> str:
+    """Return the same for the App itself, which has a limit of its own, whichever owner a call is about."""
+    return f"App {app_id} of {github_url}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,18 +127,29 @@ class ApiBudget:
 
         return self._change(take_points)
 
-    def learn(self, headers: Mapping[str, str]) -> None:
-        """Take over the hourly allowance that an answer tells of; nobody waits longer than for a limit."""
+    def learn(self, headers: Mapping[str, str], call: SentCall | None = None) -> None:
+        """Take over the hourly allowance that an answer tells of; nobody waits longer than for a limit.
+
+        `call` is the one that was answered, to be counted with the others.
+        """
         figures = [headers.get(f"x-ratelimit-{name}", "") for name in ("limit", "remaining", "reset")]
-        if not all(figure.isdecimal() and len(figure) < 20 for figure in figures):
-            return
-        resource, (limit, remaining, reset_s) = headers.get("x-ratelimit-resource", "core"), map(int, figures)
+        known = all(figure.isdecimal() and len(figure) < 20 for figure in figures)
+        resource = headers.get("x-ratelimit-resource", "core")
 
-        def learn_window(usage: RateUsage, now_s: float) -> tuple[RateUsage, None]:
-            window = Window(limit, remaining, min(reset_s, ceil(now_s + MAX_WAIT_S)))
-            return replace(usage, windows=_newer(usage.windows, resource, window)), None
+        def learn_call(usage: RateUsage, now_s: float) -> tuple[RateUsage, None]:
+            if call is not None:
+                bound = bisect_left(CALL_BOUNDS_S, call.took_s)
+                usage.calls[call.result] = usage.calls.get(call.result, 0) + 1
+                usage.took[bound] = usage.took.get(bound, 0) + 1
+                usage = replace(usage, took_s=usage.took_s + call.took_s)
+            if known:
+                limit, remaining, reset_s = map(int, figures)
+                window = Window(limit, remaining, min(reset_s, ceil(now_s + MAX_WAIT_S)))
+                usage = replace(usage, windows=_newer(usage.windows, resource, window))
+            return usage, None
 
-        self._change(learn_window)
+        if known or call is not None:
+            self._change(learn_call)
 
     def close(self, for_s: float, *, exact: bool = True) -> None:
         """Allow no call for `for_s` seconds: GitHub reported a limit.

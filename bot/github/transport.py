@@ -20,7 +20,7 @@ from github.Requester import Requester
 from pydantic import TypeAdapter, ValidationError
 
 from bot.github.errors import RateLimitedError, RefusedError, UnavailableError, from_answer
-from bot.github.rate_limit import ApiBudget
+from bot.github.rate_limit import ApiBudget, SentCall
 from bot.github.shared_records import Result, SharedRecords
 from bot.github.token_scope import TokenScope
 from bot.system import github_address, private_file
@@ -237,6 +237,7 @@ class Wire:
         try:
             with self._slots.hold(str(call)):
                 self._take(call)
+                began = time.monotonic()
                 status, headers, text = requester.requestJson(
                     call.method,
                     call.path,
@@ -245,20 +246,18 @@ class Wire:
                     input=call.body,
                 )
         except requests.RequestException as error:
+            self._learn({}, SentCall(time.monotonic() - began, 0))
             raise UnavailableError(str(call), 0, type(error).__name__) from error
         except RuntimeError as error:  # PyGithub raises it for a redirect that it will not follow
             raise RefusedError(str(call), 301, str(error)) from error
-        if self._budget is not None:
-            with suppress(UnavailableError):  # the call was counted, and its answer is here
-                self._budget.learn(headers)
-        content = _parse(text)
-        if call.redirects and status == 302 and headers.get("location"):
-            return Answer(status, headers, None)
-        if 200 <= status < 300:
-            if text and content is None:
+        took_s, content = time.monotonic() - began, _parse(text)
+        if 200 <= status < 300 or (call.redirects and status == 302 and headers.get("location")):
+            self._learn(headers, SentCall(took_s, status))
+            if status != 302 and text and content is None:
                 raise UnavailableError(str(call), status, "an answer that is not JSON")
-            return Answer(status, headers, content)
+            return Answer(status, headers, None if status == 302 else content)
         github_error = from_answer(str(call), status, headers, content, self.now_s())
+        self._learn(headers, SentCall(took_s, status, limited=isinstance(github_error, RateLimitedError)))
         self.note(github_error)
         raise github_error
 
@@ -273,6 +272,11 @@ class Wire:
         wait_s = self._budget.take(points=call.price.points, creates=call.price.creates, resource=resource)
         if wait_s > 0:
             raise RateLimitedError(str(call), 429, "not asked before GitHub's limit allows it", wait_s)
+
+    def _learn(self, headers: Mapping[str, str], call: SentCall) -> None:
+        if self._budget is not None:
+            with suppress(UnavailableError):  # the call was counted before, and its answer is here
+                self._budget.learn(headers, call)
 
     def note(self, error: Exception) -> None:
         """Close the budget for as long as a rate limit says."""

@@ -145,9 +145,11 @@ def ingest(
             max_attempts=_most_attempts(error, age),
         )
         if isinstance(error, RateLimitedError) and not quarantined:
-            log.info("delivery waits id=%s for_s=%.0f reason=%s", delivery_id, error.retry_after_s, error)
+            log.info(
+                "delivery waits delivery=%s for_s=%.0f reason=%s", delivery_id, error.retry_after_s, error
+            )
             return ()
-        log.warning("delivery failed id=%s error=%s quarantined=%s", delivery_id, error, quarantined)
+        log.warning("delivery failed delivery=%s error=%s quarantined=%s", delivery_id, error, quarantined)
         raise DeliveryError(delivery_id, error) from error
     return tuple(dict.fromkeys(result.cards_to_refresh))
 

@@ -27,6 +27,8 @@ from bot.sync import checks, column_order, sweep
 from bot.system import model_keys
 from bot.system.clock import RunnerClock
 from bot.system.config import ConfigError
+from bot.system.current_work import working_on
+from bot.traces import export
 from ledger.errors import CardinalError
 from ledger.ids import BoardId, CardId, DeliveryId, RunId
 from ledger.log import event_store
@@ -139,6 +141,12 @@ def recover_deliveries() -> None:
         sweep.recover_deliveries(current())
 
 
+def export_traces() -> None:
+    """Send the traces of what ended."""
+    with guard_hangs(current().engine, "job:export_traces"):
+        export.export_due(current())
+
+
 def tidy(_host: str) -> None:
     """Remove left-overs of dead claims and finished cards on this host, which its queue is of."""
     services = current()
@@ -185,7 +193,8 @@ def _carry_out(
     wake(services)
     failure: CardinalError | None = None
     try:
-        _work(services, run_id, lease, watchdog)
+        with working_on(f"run:{run_id}"):
+            _work(services, run_id, lease, watchdog)
     except (GithubError, RulesError, KilledError, ConfigError) as error:
         log.warning("run given back run=%s reason=%s", run_id, error)
         failure = error

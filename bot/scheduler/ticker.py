@@ -157,8 +157,12 @@ def search_lost_deliveries(services: Services) -> None:
 
 
 def request_sweeps(services: Services) -> None:
-    """Wake the sweep of every board, and the search for failed deliveries; people's acts go first."""
+    """Wake the sweep of every board, the search for failed deliveries and the sending of traces; people's
+    acts go first.
+    """
     queues.request(services.redis, "recover_deliveries", name=queues.ECHOES)
+    if services.config.traces_url:
+        queues.request(services.redis, "export_traces", name=queues.ECHOES)
     paused = wakeups.pauses(services)
     for each in services.on_every_board():
         if each.board.board_id not in paused:

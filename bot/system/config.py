@@ -22,15 +22,20 @@ from bot.system.setting_types import (
     Address,
     BoardAddress,
     LabelName,
+    LogFormat,
     LogLevel,
+    Network,
     OptionalAddress,
     RepositoryName,
+    SignInWay,
     as_board,
+    as_networks,
     as_prices,
     as_words,
     as_workspace,
     leads_out,
     problems_of_payment,
+    problems_of_sign_in,
     resolve_paths,
 )
 from ledger.errors import CardinalError
@@ -94,6 +99,35 @@ class Config:
         "", description="The App's client id, for signing in on the pages."
     )
     client_secret: Secret = Field(Secret(), description="The App's client secret, for the same.")
+    sign_in: SignInWay = Field(
+        "github",
+        description="Where people sign in for the pages: at `github`, at a company's `proxy` in front of "
+        "Cardinal, or at its OpenID provider, `oidc`.",
+    )
+    sign_in_header: Annotated[str, StringConstraints(pattern=r"^([A-Za-z][A-Za-z0-9-]{0,60})?$")] = Field(
+        "",
+        description="The header in which the proxy says who it is, such as `X-Auth-Request-User`. The proxy "
+        "must set or remove it in every request.",
+    )
+    sign_in_from: Annotated[tuple[Network, ...], BeforeValidator(as_networks)] = Field(
+        (), description="The proxy's addresses or networks, separated by commas; others' headers are ignored."
+    )
+    sign_in_logins: Path | None = Field(
+        None,
+        description="A file that says which GitHub account each person has: lines such as "
+        "`ann@example.com = ann-gh`. Nobody else may sign in. By default the name is the login.",
+    )
+    oidc_issuer: Annotated[str, StringConstraints(pattern=r"^(https?://[^\s?#@]+)?$")] = Field(
+        "", description="The OpenID provider's issuer, exactly as its configuration says it."
+    )
+    oidc_client_id: Annotated[str, StringConstraints(pattern=r"^[\x21-\x7e]{0,300}$")] = Field(
+        "", description="Cardinal's client id there; its redirect address is `/sign-in/oidc` of the pages."
+    )
+    oidc_client_secret: Secret = Field(Secret(), description="Cardinal's client secret there.")
+    oidc_claim: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_:/.-]{1,200}$")] = Field(
+        "preferred_username",
+        description="The claim of the ID token that says who it is; `email` counts only if it is verified.",
+    )
     board: Annotated[BoardAddress, BeforeValidator(as_board)] = Field(
         BoardAddress(),
         description="The board: its owner (an organisation, or a person) and its number, `acme/1`.",
@@ -253,6 +287,18 @@ class Config:
     url: OptionalAddress = Field("", description="The address of a Cardinal, for `cardinal mcp`, `job`.")
     token: Secret = Field(Secret(), description="The token of that Cardinal.")
     log_level: LogLevel = Field("info", description="The least severe line that is logged.")
+    log_format: LogFormat = Field(
+        "text", description="How a line is logged: `text`, or `json` for an object on each line."
+    )
+    traces_url: OptionalAddress = Field(
+        "",
+        description="The collector that gets a trace of each run, by OTLP over HTTP; follows "
+        "`OTEL_EXPORTER_OTLP_ENDPOINT`. Needs the extra `traces`.",
+    )
+    metrics_token: Secret = Field(
+        Secret(),
+        description="The token with which a monitoring system may read `/metrics`; nobody may without one.",
+    )
 
     @property
     def board_owner(self) -> str:
@@ -326,6 +372,8 @@ def read(environ: Mapping[str, str], cwd: Path) -> Config:
         problems.append(f"{PREFIX}HOME cannot be set in a file inside the home: set it in the environment")
     values: dict[str, Any] = {known[name]: text for name, text in given.items() if name in known and text}
     values["home"] = home
+    if collector := environ.get("OTEL_EXPORTER_OTLP_ENDPOINT"):
+        values.setdefault("traces_url", collector)
     usual = _take_usual(values, environ, lines)
     _fill_in(values, home)
     from_file = {known[name] for name in lines if name in known and not environ.get(name)}
@@ -338,6 +386,7 @@ def read(environ: Mapping[str, str], cwd: Path) -> Config:
             "people need to sign in there: set all three (both are on the App's settings page), or "
             "none"
         )
+    problems += problems_of_sign_in(values)
     if bool(values.get("store_access_key")) != bool(values.get("store_secret_key")):
         problems.append(
             f"{PREFIX}STORE_ACCESS_KEY and {PREFIX}STORE_SECRET_KEY belong together: set both or none"

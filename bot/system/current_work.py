@@ -54,6 +54,11 @@ def keep_in(current: CurrentWork) -> None:
     _mine[0] = current
 
 
+def list_work_names() -> tuple[str, ...]:
+    """Return the names of this process's current work."""
+    return _mine[0].names()
+
+
 @contextmanager
 def working_on(*names: str) -> Iterator[None]:
     """Have these as the names of this process's work meanwhile."""

@@ -1,5 +1,6 @@
 """Meaning of the operator's settings: types of their texts, files of credentials, sets that go together."""
 
+import ipaddress
 import json
 import os
 import re
@@ -31,6 +32,14 @@ WAYS = (
 _SUBSCRIPTION = "sk-ant-oat"
 _GOOGLE_KINDS = ("service_account", "authorized_user")
 LogLevel = Literal["debug", "info", "warning", "error"]
+LogFormat = Literal["text", "json"]
+SignInWay = Literal["github", "proxy", "oidc"]
+Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+_OF_SIGN_IN = {  # what each way needs
+    "github": (),
+    "proxy": ("sign_in_header", "sign_in_from"),
+    "oidc": ("oidc_issuer", "oidc_client_id", "oidc_client_secret"),
+}
 
 
 class BoardAddress(NamedTuple):
@@ -70,6 +79,36 @@ def as_words(given: object) -> object:
     return (
         tuple(filter(None, (word.strip() for word in given.split(",")))) if isinstance(given, str) else given
     )
+
+
+def as_networks(given: object) -> object:
+    """Return the networks between the commas; anything but text is left to pydantic.
+
+    Raises ValueError for one of all addresses: whoever reaches Cardinal would say who they are.
+    """
+    if not isinstance(given, str):
+        return given
+    networks = tuple(ipaddress.ip_network(word.strip()) for word in given.split(",") if word.strip())
+    if any(network.prefixlen == 0 for network in networks):
+        raise ValueError("must be the proxy's addresses, not all of them")
+    return networks
+
+
+def problems_of_sign_in(values: Mapping[str, Any]) -> list[str]:
+    """Return the faults of the settings by which people sign in; none repeats a value."""
+    way = values.get("sign_in") or "github"
+    problems = []
+    for of_way, names in _OF_SIGN_IN.items():
+        lacking = [name for name in names if not values.get(name)]
+        if of_way == way and lacking:
+            problems.append(f"CARDINAL_SIGN_IN={way} needs {_join_settings(lacking)}: set all of them")
+        elif of_way != way and len(lacking) < len(names):
+            given = _join_settings(name for name in names if values.get(name))
+            problems.append(f"{given} would do nothing: set CARDINAL_SIGN_IN={of_way}")
+    issuer = str(values.get("oidc_issuer") or "https://")
+    if not issuer.startswith(("https://", "http://127.0.0.1:")):
+        problems.append("CARDINAL_OIDC_ISSUER must begin with https://")
+    return problems
 
 
 def as_workspace(given: object) -> object:
@@ -138,7 +177,7 @@ def resolve_paths(values: dict[str, Any], bases: Mapping[str, tuple[Path, ...]])
 
     Paths of the env file start in the home; those of the environment, in the current folder first.
     """
-    for name in ("scenarios", "skills", "packages", "signing_key"):
+    for name in ("scenarios", "skills", "packages", "signing_key", "sign_in_logins"):
         if values.get(name):
             values[name] = bases.get(name, (Path(),))[0] / values[name]
     if values.get("store") and not values["store"].startswith("s3:"):

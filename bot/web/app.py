@@ -11,12 +11,15 @@ from starlette.types import ASGIApp
 from werkzeug.routing import Rule
 
 from bot.github.app_manifest import WEBHOOK_PATH
+from bot.github.shared_records import open_records
 from bot.system.clock import Clock
 from bot.system.config import Config
 from bot.web.capture import Keeper
 from bot.web.group_commit import GroupCommit, Wake
 from bot.web.live.streams import Streams
 from bot.web.mcp import door as mcp_door
+from bot.web.metrics import PATH as METRICS_PATH
+from bot.web.metrics import Metrics
 from bot.web.pages import pages
 from bot.web.webhook import MAX_BYTES, WebhookReceiver
 from bot.web.wsgi import Bridge
@@ -50,7 +53,7 @@ class _Rule(Rule):
 
 
 def make_app(config: Config, engine: Engine, clock: Clock) -> Flask:
-    """Return Flask's application: the health check, and the pages where they have an address."""
+    """Return Flask's application: health check, metrics, and the pages where they have an address."""
     app = Flask(__name__, static_folder=None, template_folder=None)  # none of the current folder
     app.url_rule_class = _Rule
     app.config["MAX_CONTENT_LENGTH"] = MAX_BYTES
@@ -63,4 +66,5 @@ def make_app(config: Config, engine: Engine, clock: Clock) -> Flask:
         with event_store.reading(engine) as db:
             return jsonify(ok=True, events=event_store.last_seq(db))
 
+    app.add_url_rule(METRICS_PATH, "metrics", Metrics(config, engine, open_records(config, clock)).answer)
     return app

@@ -102,7 +102,7 @@ class Keeper:
             try:
                 self._write(order, delivery, headers)
             except OSError as error:
-                log.warning("delivery not captured id=%s error=%s", delivery.delivery_id, error)
+                log.warning("delivery not captured delivery=%s error=%s", delivery.delivery_id, error)
 
     def _write(self, order: CaptureRequest, delivery: Delivery, headers: Mapping[str, str]) -> None:
         there = list_deliveries(self.home)

@@ -151,7 +151,7 @@ class GroupCommit:
         """Wake workers; for repeats as well: their first wake-up may be lost."""
         woken = self._wake([(it.delivery.delivery_id, it.by_app, it.about) for it, _ in stored])
         ids = ",".join(it.delivery.delivery_id for it, _ in stored)
-        log.info("deliveries stored ids=%s new=%s woken=%s", ids, sum(new for _, new in stored), woken)
+        log.info("stored deliveries=%s new=%s woken=%s", ids, sum(new for _, new in stored), woken)
 
 
 def _refuse(group: Sequence[Incoming], because: str) -> None:

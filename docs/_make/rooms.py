@@ -7,7 +7,7 @@ from pathlib import Path
 FLOW = {
     "bot": (
         *("web", "ingest", "sync", "reactor", "outbox", "github", "scheduler", "daemon"),
-        *("runspec", "repo_config", "render", "state", "system", "admin", "cli"),
+        *("runspec", "repo_config", "render", "state", "traces", "system", "admin", "cli"),
     ),
     "rules": (
         *("handlers", "card", "runs", "chatops", "intents", "policy"),

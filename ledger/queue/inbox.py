@@ -286,9 +286,10 @@ def _mine(claimed: Delivery) -> dict[str, object]:
     return {"delivery_id": claimed.delivery_id, "state": "claimed", "attempts": claimed.attempt}
 
 
-def delivery_counts(db: Connection) -> dict[str, int]:
-    """Return how many deliveries are waiting, claimed, done and quarantined; MAX_COUNTED: so many or more."""
-    states = ("waiting", "claimed", "done", "quarantined")
+def delivery_counts(
+    db: Connection, states: Sequence[str] = ("waiting", "claimed", "done", "quarantined")
+) -> dict[str, int]:
+    """Return how many deliveries are in each of the states; MAX_COUNTED: so many or more."""
     return {state: _select_count(state).scalar(db, {}) for state in states}
 
 

@@ -276,6 +276,18 @@ def count_stuck(db: Connection, now: datetime, older_than_s: float) -> tuple[int
     return total, shut_out
 
 
+def sum_up(db: Connection) -> tuple[int, int, datetime | None]:
+    """Return how many acts wait, how many of them because there is no access, and since when the oldest of
+    the others does.
+    """
+    held = outbox.c.error == SHUT_OUT
+    oldest = func.min(outbox.c.created_at, type_=outbox.c.created_at.type).filter(~held)
+    total, shut_out, since = db.execute(
+        select(func.count(), func.count().filter(held), oldest).where(_is_open(outbox))
+    ).one()
+    return total, shut_out, since
+
+
 def _put_before(moment: datetime) -> tuple[ColumnElement[bool], ...]:
     return _is_open(outbox), outbox.c.created_at < moment
 

@@ -5,7 +5,7 @@ from datetime import datetime
 
 from sqlalchemy import Connection, Index, Table
 
-from ledger.db.rows import columns, drop, find, list_rows, record, recorder, values
+from ledger.db.rows import columns, count, drop, find, list_rows, record, recorder, values
 from ledger.db.tables import VIEWS
 from ledger.event import Recorded
 from ledger.events.publication import EntryGivenUp, EntryPublished
@@ -76,6 +76,11 @@ def list_given_up(db: Connection, card_id: CardId | None = None) -> tuple[GivenU
     if card_id is None:
         return list_rows(db, GivenUpRow, failures, "at")
     return list_rows(db, GivenUpRow, failures, "at", card_id=card_id)
+
+
+def count_given_up(db: Connection) -> int:
+    """Return how many acts failed for good."""
+    return count(db, failures)
 
 
 @fold.on(EntryPublished)

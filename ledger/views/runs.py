@@ -107,7 +107,12 @@ SPAN = 10 * UNRANKED  # between the ranks of two priorities: more than any place
 _STOP = ("stop_asked", "stop_by", "stop_why")
 _SERIAL = Statement(select(func.max(runs.c.serial)))
 _BY_HOST = Statement(select(runs.c.host, func.count()).where(_HELD).group_by(runs.c.host))
-_ALL_HELD = Statement(pick(RunRow, runs).where(_HELD).order_by(runs.c.serial))
+_BY_STATE = tuple(  # each by its own partial index
+    Statement(select(runs.c.state, func.count()).where(condition).group_by(runs.c.state))
+    for condition in (_QUEUED, _HELD, _PARKED)
+)
+# Ordered by what no index has: SQLite would walk through all runs by their serial.
+_ALL_HELD = Statement(pick(RunRow, runs).where(_HELD).order_by(runs.c.serial + 0))
 _ALL_PARKED = Statement(pick(RunRow, runs).where(_PARKED).order_by(runs.c.serial))
 _RANK = Statement(
     runs.update()
@@ -187,6 +192,12 @@ def list_places_held(db: Connection, board_id: BoardId) -> tuple[QueuedRow, ...]
 def count_held_by_host(db: Connection) -> dict[str, int]:
     """Return how many runs the workers of each host hold, over all boards."""
     return {host: count for host, count in _BY_HOST.all(db, {})}
+
+
+def count_by_state(db: Connection) -> dict[RunState, int]:
+    """Return how many runs are in each state but the last: those that ended are not counted."""
+    counts = {state: 0 for state in RunState if state is not RunState.ENDED}
+    return counts | {state: count for query in _BY_STATE for state, count in query.all(db, {})}
 
 
 def list_parked(db: Connection) -> tuple[RunRow, ...]:

@@ -1,15 +1,23 @@
-"""Sign-in by GitHub, and sign-out: a state that works once in one browser, then a visit."""
+"""Sign-in by GitHub or by a company's own means, and sign-out: a state that works once in one browser, then a
+visit.
+"""
 
 import json
 import logging
 import re
 import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
 from hmac import compare_digest
 
 from flask import Response, make_response, redirect, request
 
 from bot.github import oauth
+from bot.github.api import roles
+from bot.github.errors import GithubError, NotFoundError
 from bot.github.oauth import AGAIN, BACK, Person, SignInError
+from bot.system.secret import Secret
+from bot.web.site import company_login, openid
 from bot.web.site.layout import VISIT_S, Site
 from bot.web.site.seal import Seal
 from ledger.log import event_store
@@ -27,6 +35,7 @@ OWN_QUERY = re.compile(
 MAX_CHARS, MAX_QUERY = 400, 1000  # with the sign-in around them, a cookie holds both
 MANY = "too many people are signing in right now: try again in a minute"
 CODE = re.compile(r"[A-Za-z0-9_-]{1,200}")
+OPENID_CODE = re.compile(r"[\x21-\x7e]{1,4000}")
 
 
 def mount(site: Site) -> None:
@@ -34,23 +43,25 @@ def mount(site: Site) -> None:
 
     @site.blueprint.get("/sign-in")
     def begin() -> Response:
-        """Redirect to GitHub, with a state that only this browser can return."""
-        state, verifier = secrets.token_urlsafe(WORD_BYTES), secrets.token_urlsafe(WORD_BYTES)
-        kept = {"state": state, "verifier": verifier, "next": own_path(request.args.get("next", ""))}
-        answer = make_response(redirect(oauth.way_to_github(site.config, state, verifier), 302))
-        site.keep(answer, _cookie(site), _seal(site).close(json.dumps(kept)), VALID_S)
-        return answer
+        """Redirect to where people sign in, with a state that only this browser can return."""
+        try:
+            return _begin(site, own_path(request.args.get("next", "")))
+        except SignInError as error:
+            return _refuse(site, error)
 
-    @site.blueprint.get(BACK)
     def come_back() -> Response:
-        """Begin a visit for the person that GitHub names."""
+        """Begin a visit for the person that GitHub or the company's provider names."""
         try:
             answer = _came_back(site)
         except SignInError as error:
-            log.warning("sign-in refused reason=%s", error.because)
-            answer = site.page("You are not signed in", f"{error}.", status=403, sign_in="/")
+            answer = _refuse(site, error)
         site.keep(answer, _cookie(site), "", 0)
         return answer
+
+    # Only the way that the settings name: another one would lead around it.
+    back = {"github": BACK, "oidc": openid.BACK}.get(site.config.sign_in)
+    if back:
+        site.blueprint.get(back)(come_back)
 
     @site.blueprint.post("/sign-out")
     def sign_out() -> Response:
@@ -76,43 +87,99 @@ def own_path(wanted: str) -> str:
     return wanted if fits and OWN_PATH.fullmatch(path) and OWN_QUERY.fullmatch(query) else "/"
 
 
-def _came_back(site: Site) -> Response:
-    begun = _read_sign_in(site)
-    if not compare_digest(begun["state"].encode(), request.args.get("state", "").encode()):
-        raise SignInError(f"this sign-in was started in another browser: {AGAIN}")
-    code = request.args.get("code", "")
-    if not CODE.fullmatch(code):
-        raise oauth.sign_in_error(request.args.get("error", ""))
-    person = _person(site, code, begun)
-    now = site.clock()
-    word = secrets.token_urlsafe(WORD_BYTES)
-    with event_store.writing(site.engine) as db:
-        sign_ins.end(db, site.word())
-        sign_ins.begin_sign_in(db, word, user_id=person.user_id, login=person.login, now=now, ttl_s=VISIT_S)
-    log.info("signed in login=%s", person.login)
-    answer = make_response(redirect(begun["next"], 303))  # so that the code leaves the address bar
-    site.keep(answer, site.cookie, word, VISIT_S)
-    site.keep_token(answer, person.user_id, person.token)
+def _refuse(site: Site, error: SignInError) -> Response:
+    log.warning("sign-in refused reason=%s from=%s", error.because, request.remote_addr)
+    return site.page("You are not signed in", f"{error}.", status=403, sign_in="/")
+
+
+def _begin(site: Site, wanted: str) -> Response:
+    if site.config.sign_in == "proxy":
+        with _asking(site):
+            person = _account(site, company_login.login_from_proxy(site.config, request))
+        return _enter(site, person, wanted)
+    state, verifier, nonce = (secrets.token_urlsafe(WORD_BYTES) for _ in range(3))
+    if site.config.sign_in == "oidc":
+        with _few(site):
+            way = openid.way_to_provider(site.config, state, verifier, nonce)
+    else:
+        way = oauth.way_to_github(site.config, state, verifier)
+    kept = {"state": state, "verifier": verifier, "nonce": nonce, "next": wanted}
+    answer = make_response(redirect(way, 302))
+    site.keep(answer, _cookie(site), _seal(site).close(json.dumps(kept)), VALID_S)
     return answer
 
 
-def _person(site: Site, code: str, begun: dict[str, str]) -> Person:
-    """Return the person by GitHub's answer; few threads may wait for it at once, and attempts are limited.
-
-    The state is spent only after these limits: a stranger cannot fill the ledger.
-    """
-    if not site.at_github.acquire(blocking=False):
-        raise SignInError(MANY)
-    try:
-        if not site.sign_ins.take("sign-in"):
-            raise SignInError(MANY)
+def _came_back(site: Site) -> Response:
+    begun, by_company = _read_sign_in(site), site.config.sign_in == "oidc"
+    if not compare_digest(begun["state"].encode(), request.args.get("state", "").encode()):
+        raise SignInError(f"this sign-in was started in another browser: {AGAIN}")
+    code = request.args.get("code", "")
+    if by_company and request.args.get("iss", site.config.oidc_issuer) != site.config.oidc_issuer:
+        raise SignInError(f"another provider answered than the company's: {AGAIN}")  # RFC 9207
+    if not (OPENID_CODE if by_company else CODE).fullmatch(code):
+        refusal = SignInError(f"the company's provider did not sign you in: {AGAIN}")
+        raise refusal if by_company else oauth.sign_in_error(request.args.get("error", ""))
+    with _asking(site):
         with event_store.writing(site.engine) as db:
             first = sign_ins.spend(db, begun["state"], now=site.clock(), ttl_s=VALID_S)
         if not first:
             raise SignInError(f"this sign-in was already used: {AGAIN}")
-        return oauth.who(site.config, code, begun["verifier"])
+        if by_company:
+            name = openid.name_behind(site.config, code, begun["verifier"], begun["nonce"])
+            person = _account(site, company_login.login_of(site.config, name))
+        else:
+            person = oauth.who(site.config, code, begun["verifier"])
+    return _enter(site, person, begun["next"])
+
+
+def _enter(site: Site, person: Person, wanted: str) -> Response:
+    """Begin a visit, and lead to the page that was wanted."""
+    now, word = site.clock(), secrets.token_urlsafe(WORD_BYTES)
+    with event_store.writing(site.engine) as db:
+        sign_ins.end(db, site.word())
+        sign_ins.begin_sign_in(db, word, user_id=person.user_id, login=person.login, now=now, ttl_s=VISIT_S)
+    log.info("signed in login=%s", person.login)
+    answer = make_response(redirect(wanted, 303))  # so that the code leaves the address bar
+    site.keep(answer, site.cookie, word, VISIT_S)
+    if person.token:
+        site.keep_token(answer, person.user_id, person.token)
+    else:
+        site.keep(answer, site.token_cookie, "", 0)
+    return answer
+
+
+def _account(site: Site, login: str) -> Person:
+    """Return the GitHub account of that login, without a token: a company gives none. Raises SignInError."""
+    try:
+        user_id, exact = roles.account_of(site.services.context.app, login)
+    except NotFoundError as error:
+        raise SignInError(f"GitHub has no account {login}: {company_login.ASK}") from error
+    except GithubError as error:
+        raise SignInError("GitHub did not answer: try again soon") from error
+    return Person(user_id, exact, Secret())
+
+
+@contextmanager
+def _few(site: Site) -> Iterator[None]:
+    """Let few threads ask elsewhere at once: deliveries need some, too. Raises SignInError."""
+    if not site.at_github.acquire(blocking=False):
+        raise SignInError(MANY)
+    try:
+        yield
     finally:
         site.at_github.release()
+
+
+@contextmanager
+def _asking(site: Site) -> Iterator[None]:
+    """Ask who somebody is: few at once, and so many a minute. Raises SignInError.
+
+    A state is spent only after these limits: a stranger cannot fill the ledger.
+    """
+    with _few(site):
+        if not site.sign_ins.take("sign-in"):
+            raise SignInError(MANY)
+        yield
 
 
 def _read_sign_in(site: Site) -> dict[str, str]:

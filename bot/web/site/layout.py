@@ -14,6 +14,7 @@ from markupsafe import Markup, escape
 from werkzeug.exceptions import HTTPException, MethodNotAllowed
 
 from bot.bootstrap import Services
+from bot.github.oauth import SignInError
 from bot.state import served_boards
 from bot.state.card_filters import FilterError
 from bot.state.served_boards import ServedBoard
@@ -21,6 +22,7 @@ from bot.system.github_address import GITHUB_API, web_root
 from bot.system.secret import Secret
 from bot.web.assets import files
 from bot.web.authorization import BusyError, Readers, RequestLimiter
+from bot.web.site import company_login
 from bot.web.site.seal import Seal
 from bot.web.site.visibility import VisibleLedger
 from ledger.log import event_store
@@ -163,9 +165,18 @@ class Site(VisibleLedger):
             return None
         with event_store.reading(self.engine) as db:
             visit = visits.find(db, word, self.clock())
+        if visit is not None and self.config.sign_in == "proxy" and not self._is_named_by_proxy(visit):
+            return None
         if visit is not None:
             self._lend_token(visit)
         return visit
+
+    def _is_named_by_proxy(self, visit: SignIn) -> bool:
+        """Tell whether this very request came through the company's proxy, for the person who signed in."""
+        try:
+            return company_login.login_from_proxy(self.config, request).casefold() == visit.login.casefold()
+        except SignInError:
+            return False
 
     @property
     def token_cookie(self) -> str:
@@ -207,7 +218,8 @@ class Site(VisibleLedger):
     def page(self, title: str, *lines: str, status: int = 200, sign_in: str = "", **more: object) -> Response:
         """Return a page of fixed texts; `sign_in` is the path to return to after signing in."""
         way_in = f"/sign-in?next={quote(sign_in, safe='/')}" if sign_in else ""
-        made = render_template("page.html", title=title, lines=lines, way_in=way_in, **more)
+        button = "Sign in with GitHub" if self.config.sign_in == "github" else "Sign in"
+        made = render_template("page.html", title=title, lines=lines, way_in=way_in, button=button, **more)
         answer = make_response(made, status)
         if status == 401:  # the header that has to go with it: RFC 9110, 15.5.2
             answer.headers["WWW-Authenticate"] = 'Cookie realm="cardinal"'
@@ -221,6 +233,8 @@ class Site(VisibleLedger):
         learns = (
             "It sees your login and what you may do there. It reviews, edits or comments as you only when you"
             " press a button that says so."
+            if self.config.sign_in == "github"
+            else "It sees what your GitHub account may do there, and cannot act as you."
         )
         return self.page(title, f"{asks} {learns}", status=status, sign_in=self.wanted())
 

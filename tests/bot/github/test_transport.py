@@ -11,6 +11,9 @@ from typing import Any
 
 import pytest
 
+from bot.github.errors import UnavailableError
+from bot.github.rate_limit import ApiBudget, CallResult
+from bot.github.shared_records import FileRecords
 from bot.github.token_scope import TokenScope
 from bot.github.transport import READ, ApiCall, CallSlots, Wire
 from tests.bot.github.conftest import Clock
@@ -69,3 +72,21 @@ def test_a_call_keeps_its_token_while_another_thread_sends_one(
     wire = Wire(address, lambda scope: scope.repository if scope else "", clock, None, 5.0, places=slots)
     echoed.append(call(OPEN))
     assert echoed == [["/repos/acme/hidden", "Bearer acme/hidden"], ["/repos/acme/open", "Bearer acme/open"]]
+
+
+def test_each_call_that_is_sent_is_counted_by_what_became_of_it(
+    address: str, clock: Clock, tmp_path: Path
+) -> None:
+    budget = ApiBudget(FileRecords(tmp_path / "shared", clock), "App 7 at acme")
+    slots = CallSlots(tmp_path / "calls")
+    Wire(address, lambda _: "", clock, budget, 5.0, places=slots).send(
+        ApiCall("GET", "/repos/acme/app", READ)
+    )
+    with pytest.raises(UnavailableError):
+        Wire("http://127.0.0.1:1", lambda _: "", clock, budget, 5.0, places=slots).send(
+            ApiCall("GET", "/repos/acme/app", READ)
+        )
+    usage, _ = budget.seen()
+    assert usage.calls == {CallResult.OK: 1, CallResult.UNREACHABLE: 1}
+    assert sum(usage.took.values()) == 2
+    assert 0 < usage.took_s < 5

@@ -9,8 +9,20 @@ import pytest
 
 from bot.system import logs
 from bot.system.config import Config
+from bot.system.current_work import working_on
 from bot.system.logs import scrub
 from bot.system.secret import Secret
+
+
+def as_json(
+    text: str, *values: object, secrets: tuple[str, ...] = (), exc_info: Any = None
+) -> dict[str, Any]:
+    record = logging.LogRecord("bot.web.webhook", logging.INFO, __file__, 1, text, values, exc_info)
+    line = logs.JsonLines(secrets).format(record)
+    assert line.isascii()
+    assert line.isprintable()
+    entry: dict[str, Any] = json.loads(line)
+    return entry
 
 
 def formatted(text: str, *secrets: str) -> str:
@@ -69,12 +81,54 @@ def test_setting_up_keeps_the_level_and_quiets_libraries(config: Config) -> None
     root = logging.getLogger()
     handlers, level = root.handlers[:], root.level
     try:
-        logs.set_up_logs(replace(config, log_level="debug", webhook_secret=Secret("s" * 20)))
+        logs.set_up_logs(
+            replace(config, log_level="debug", log_format="json", webhook_secret=Secret("s" * 20))
+        )
+        assert isinstance(root.handlers[0].formatter, logs.JsonLines)
         assert logging.getLogger("bot.x").isEnabledFor(logging.DEBUG)
         assert not logging.getLogger("urllib3.connectionpool").isEnabledFor(logging.INFO)
     finally:
         root.handlers[:] = handlers
         root.setLevel(level)
+
+
+def test_a_line_of_json_has_the_values_of_the_fixed_wording_by_name_and_no_others() -> None:
+    entry = as_json(
+        "100%% failed %s run=%s for_s=%.1f reason=%s", "now", "r4", 2.0, "x card=c9 level=z\nlevel=y"
+    )
+    del entry["time"], entry["process"]
+    assert entry == {
+        "level": "info",
+        "logger": "bot.web.webhook",
+        "message": "100% failed now run=r4 for_s=2.0 reason=x card=c9 level=z\\nlevel=y",
+        "run": "r4",
+        "for_s": "2.0",
+        "reason": "x card=c9 level=z\\nlevel=y",
+    }
+    assert as_json("gone level=%s", "fine")["level"] == "info"  # no value takes the place of the line's own
+
+
+def test_a_line_of_json_says_what_the_process_works_on() -> None:
+    with working_on("delivery:d1", "delivery:d2", "entry:note:r1"):
+        entry = as_json("tick failed")
+    assert (entry["delivery"], "entry" in entry) == ("d1 d2", False)
+    with working_on("run:r4"):
+        assert as_json("pushed run=%s", "r4")["run"] == "r4"
+    assert "run" not in as_json("tick failed")
+
+
+def test_a_line_of_json_holds_no_secret_in_any_part() -> None:
+    try:
+        raise ValueError("hunter22 at redis://me:hunter3@host\nnext")
+    except ValueError as error:
+        exc_info = (type(error), error, error.__traceback__)
+    with working_on("card:hunter22"):
+        entry = as_json(
+            "token=%s url=%s", "hunter4", "https://a/?code=hunter5", secrets=("hunter22",), exc_info=exc_info
+        )
+    assert "hunter" not in json.dumps(entry)
+    assert "ValueError" in entry["traceback"]
+    assert len(json.dumps(as_json("text=%s", "x" * 100_000))) < 10_000
 
 
 def test_nothing_in_a_record_moves_a_terminal() -> None:

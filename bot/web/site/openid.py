@@ -1,0 +1,151 @@
+"""Sign-in at a company's OpenID provider: authorization code with PKCE, and an ID token that is checked.
+
+Sources: openid.net/specs/openid-connect-core-1_0.html (3.1.3.7), rfc-editor.org/rfc/rfc9700.
+"""
+
+import base64
+import hashlib
+import json
+import logging
+import threading
+from collections.abc import Mapping
+from hmac import compare_digest
+from typing import Any
+from urllib.parse import urlencode
+
+import jwt
+import requests
+from cachetools import TTLCache, cached
+
+from bot.github.oauth import AGAIN, WAIT_S, SignInError
+from bot.github.transport import send_plain
+from bot.system.config import Config
+
+log = logging.getLogger(__name__)
+BACK = "/sign-in/oidc"
+# Signatures by a key that only the provider has; never `none`, nor one by a secret that both know.
+ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA")
+CLAIMS = ("iss", "sub", "aud", "exp", "iat")
+SLACK_S = 60
+MAX_BYTES = 256 * 1024  # of an answer; one that is longer is cut, so that it is not JSON
+KEPT_S = 600
+OPERATOR = "the operator has to look at the log"
+_found = TTLCache[str, Mapping[str, str]](8, KEPT_S)
+
+
+def way_to_provider(config: Config, state: str, verifier: str, nonce: str) -> str:
+    """Return the address where the person signs in. Raises SignInError."""
+    digest = hashlib.sha256(verifier.encode()).digest()
+    query = {
+        "response_type": "code",
+        "client_id": config.oidc_client_id,
+        "redirect_uri": config.public_url + BACK,
+        "scope": "openid profile email",
+        "state": state,
+        "nonce": nonce,
+        "code_challenge": base64.urlsafe_b64encode(digest).decode().rstrip("="),
+        "code_challenge_method": "S256",
+    }
+    address = _discover(config.oidc_issuer)["authorization_endpoint"]
+    return f"{address}{'&' if '?' in address else '?'}{urlencode(query)}"
+
+
+def name_behind(config: Config, code: str, verifier: str, nonce: str) -> str:
+    """Return who the person is, as the claim of the settings says. Raises SignInError."""
+    provider = _discover(config.oidc_issuer)
+    form = {
+        "grant_type": "authorization_code",
+        "code": code,
+        "redirect_uri": config.public_url + BACK,
+        "client_id": config.oidc_client_id,
+        "client_secret": config.oidc_client_secret.reveal(),
+        "code_verifier": verifier,
+    }
+    token = _ask("POST", provider["token_endpoint"], form).get("id_token")
+    if not isinstance(token, str):
+        raise SignInError(f"the company's provider sent no ID token: {OPERATOR}")
+    claims = _check_token(config, token, _ask("GET", provider["jwks_uri"]), nonce)
+    if config.oidc_claim == "email" and claims.get("email_verified") is not True:
+        raise SignInError("the company's provider has not verified your address of mail: ask your operator")
+    name = claims.get(config.oidc_claim)
+    if not isinstance(name, str) or not name:
+        raise SignInError("the company's provider did not say who you are: ask your operator")
+    return name
+
+
+def _check_token(config: Config, token: str, keys: Mapping[str, Any], nonce: str) -> Mapping[str, Any]:
+    """Return the claims of a token that the provider made for Cardinal and this very sign-in.
+
+    Raises SignInError.
+    """
+    try:
+        key = _key_of(token, keys)
+        claims: Mapping[str, Any] = jwt.decode(
+            token,
+            key,
+            algorithms=list(ALGORITHMS),
+            audience=config.oidc_client_id,
+            issuer=config.oidc_issuer,
+            leeway=SLACK_S,
+            options={"require": list(CLAIMS)},
+        )
+    except (jwt.PyJWTError, ValueError, TypeError) as error:
+        log.warning("ID token refused kind=%s reason=%s", type(error).__name__, error)
+        raise SignInError(
+            f"the company's ID token is refused ({type(error).__name__}): {OPERATOR}"
+        ) from error
+    audience = claims["aud"]
+    if isinstance(audience, list) and len(audience) > 1 and claims.get("azp") != config.oidc_client_id:
+        raise SignInError(f"the company's ID token is for another program: {OPERATOR}")
+    if not compare_digest(str(claims.get("nonce", "")).encode(), nonce.encode()):
+        raise SignInError(f"the company's ID token is of another sign-in: {AGAIN}")
+    return claims
+
+
+def _key_of(token: str, keys: Mapping[str, Any]) -> jwt.PyJWK:
+    """Return the provider's key that the token names. They are read at each sign-in: keys change.
+
+    Raises PyJWTError.
+    """
+    named = jwt.get_unverified_header(token).get("kid")
+    listed = keys.get("keys")
+    usable = [
+        key
+        for key in (listed if isinstance(listed, list) else ())
+        if isinstance(key, dict) and key.get("use", "sig") == "sig"
+    ]
+    fitting = [key for key in usable if key.get("kid") == named] if named is not None else usable
+    if len(fitting) != 1:
+        raise jwt.InvalidKeyError(f"{len(fitting)} of the provider's keys fit")
+    return jwt.PyJWK.from_dict(fitting[0])
+
+
+@cached(_found, lock=threading.Lock())
+def _discover(issuer: str) -> Mapping[str, str]:
+    """Return the provider's addresses, for ten minutes. Raises SignInError."""
+    found = _ask("GET", f"{issuer.rstrip('/')}/.well-known/openid-configuration")
+    if found.get("issuer") != issuer:
+        raise SignInError(f"CARDINAL_OIDC_ISSUER is not the issuer that the provider names: {OPERATOR}")
+    addresses = {}
+    scheme = f"{issuer.partition('://')[0]}://"
+    for name in ("authorization_endpoint", "token_endpoint", "jwks_uri"):
+        address = found.get(name)
+        if not isinstance(address, str) or not address.startswith(scheme):
+            raise SignInError(f"the company's provider has no {name}: {OPERATOR}")
+        addresses[name] = address
+    return addresses
+
+
+def _ask(method: str, address: str, form: Mapping[str, str] | None = None) -> dict[str, Any]:
+    """Return the provider's answer, an object. Raises SignInError, whose words show no secret."""
+    try:
+        answer = send_plain(
+            method, address, headers={"Accept": "application/json"}, timeout_s=WAIT_S, form=form, stream=True
+        )
+        with answer:
+            content = json.loads(answer.raw.read(MAX_BYTES, decode_content=True))
+    except (requests.RequestException, OSError, ValueError):
+        raise SignInError("the company's provider did not answer: try again soon") from None
+    if answer.status_code != 200 or not isinstance(content, dict):
+        raise SignInError(f"the company's provider answered {answer.status_code}: {AGAIN}")
+    return content
