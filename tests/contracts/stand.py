@@ -70,7 +70,7 @@ class Stand:
     def providers(self, url: str, key: str | None = None) -> Mapping[str, Provider]:
         """Return every provider at `url`."""
         paid = self.key if key is None else key
-        return {name: Provider(name, url, paid) for name in ("anthropic", "openai", "compatible")}
+        return {name: Provider(name, url, paid) for name in ("anthropic", "openai", "compatible", "gemini")}
 
     def spec(self, tools: ToolSpec | None = None, *, planned: bool = True, **changes: Any) -> RunSpec:
         """Return a queued order for the agent in a container.

@@ -26,7 +26,9 @@ _MIN_SHARE, _MAX_SHARE = 0.02, 4.0
 # No model writes faster, thinking included. Sources: Anthropic's models are measured at 70 to 200, and fast
 # mode multiplies by 2.5 (platform.claude.com/docs/en/build-with-claude/fast-mode); the fastest of Cerebras,
 # whose hardware also serves OpenAI's models, does 3,000 (inference-docs.cerebras.ai/models/overview).
-_TOKENS_PER_S: Mapping[str, float] = {"anthropic": 500.0, "openai": 3000.0, "compatible": 3000.0}
+_TOKENS_PER_S: Mapping[str, float] = {
+    "anthropic": 500.0, "openai": 3000.0, "compatible": 3000.0, "gemini": 3000.0,
+}  # fmt: skip
 _REMEMBERED = 20_000
 
 
@@ -84,7 +86,8 @@ class Meter:
         self._expected_usd = 0.0
         self._held: Reservation | None = None
         self._limit_tokens = 0
-        self.reading = Reading(context=dict(request.context))
+        searches = bool(request.given.get("web_search_options"))  # once; Chat Completions does not say so
+        self.reading = Reading(context=dict(request.context), searches=int(searches))
 
     def _estimate(self, known_weight: Weight, fresh: Weight) -> None:
         """Set the input's usual and maximal cost; no token is less than a byte."""
@@ -198,7 +201,9 @@ class Meter:
 
     def _exact(self) -> Cost | None:
         reading = self.reading
-        return self._price.cost(reading.figures, self._wire.usage, reading.context, self._at)
+        return self._price.cost(
+            reading.figures, self._wire.usage, reading.context, self._at, searches=reading.searches
+        )
 
     def _cost(self, worked_s: float) -> Cost:
         """Return the cost by the provider's final figures, else the most that it can have written by now."""

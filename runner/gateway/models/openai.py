@@ -87,6 +87,9 @@ class Responses(_OpenAI):
             return
         reading.take(response.get("usage"), last=True)
         reading.note("service_tier", response.get("service_tier"))
+        output = response.get("output")
+        items = [item for item in output if isinstance(item, Mapping)] if isinstance(output, list) else []
+        reading.searches = sum(item.get("type") == "web_search_call" for item in items)
         reading.ended = True
         if response.get("status") == "failed" or response.get("error"):
             reading.fail(response.get("error"))
