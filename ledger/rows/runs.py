@@ -1,5 +1,6 @@
 """Every run as it is now."""
 
+import json
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -115,6 +116,12 @@ class RunRow:
                 return RunStatus.NEEDS_INPUT if self.question_id else RunStatus.PAUSED
             case _:
                 return RunStatus.WORKING
+
+    @property
+    def played(self) -> str:
+        """Its agent, with the effort of its model where the policy or a person chose one."""
+        effort = json.loads(self.settings or "{}").get("effort")
+        return f"{self.agent}, effort {effort}" if effort else self.agent
 
     @property
     def begun(self) -> bool:

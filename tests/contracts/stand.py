@@ -134,6 +134,13 @@ class Stand:
             api.kill(container["Id"])
         api.close()
 
+    def effort_of(self, body: Mapping[str, Any]) -> Any:
+        """Return the effort that a request of any protocol asks for; None for none."""
+        for name, key in (("output_config", "effort"), ("reasoning", "effort")):
+            if isinstance(body.get(name), dict) and key in body[name]:
+                return body[name][key]
+        return body.get("reasoning_effort")
+
     def usd(self) -> float:
         """Return the dollars of the run, as its events add up."""
         return float(sum(event.usd for event in self.world.of("UsageMetered")))

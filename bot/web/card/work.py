@@ -95,7 +95,7 @@ def work_of(site: Site, visit: SignIn, snapshot: Snapshot, policy: Policy) -> Wo
     view = WorkView(
         run_id=run.run_id,
         report=report_view(known.get(run.run_id), snapshot.brief, done),
-        facts=" · ".join(filter(None, (run.run_id, plain(run.agent), usd(run.usd) if run.usd else ""))),
+        facts=" · ".join(filter(None, (run.run_id, plain(run.played), usd(run.usd) if run.usd else ""))),
         files=fit_rows(files[:MAX_FILES]),
         totals=_totals(run, files),
         cut=len(files) > MAX_FILES or len(files) < run.files_changed,

@@ -284,7 +284,7 @@ def facts_of(run: RunRow) -> tuple[tuple[str, str], ...]:
     """Return the facts of a run, as pairs of a name and a value."""
     by = "a push" if (run.kind, run.by) == (CHECK, BY_PUSH) else run.by
     return (
-        ("Agent", plain(f"{run.agent} {run.agent_version}".strip())),
+        ("Agent", plain(f"{run.played} {run.agent_version}".strip())),
         ("Asked by", plain(f"{by}{f' ({run.door})' if run.door else ''}")),
         ("Repository", plain(run.repository)),
         ("Branch", plain(run.branch)),

@@ -1,7 +1,9 @@
 """The agent OpenCode: a bridge beside its server speaks JSON lines with us, and HTTP with it."""
 
+from collections.abc import Callable
 from typing import Any
 
+from ledger.model.policy_settings import EFFORTS
 from runner.agents import contract
 from runner.agents.json_lines import JsonLinesDialogue, json_line
 from runner.text.plain import cut_bytes, one_line
@@ -18,6 +20,13 @@ _PROVIDERS: dict[str, tuple[str, str, dict[str, str]]] = {
         "v1",
         {"npm": "@ai-sdk/openai-compatible", "name": "Cardinal's gateway"},
     ),
+}
+# The option of a provider's SDK that says how much a model thinks.
+_EFFORTS: dict[str, Callable[[str], dict[str, object]]] = {
+    "anthropic": lambda effort: {"effort": effort},
+    "openai": lambda effort: {"reasoningEffort": effort},
+    "gemini": lambda effort: {"thinkingConfig": {"thinkingLevel": effort}},
+    "compatible": lambda effort: {"reasoningEffort": effort},
 }
 _WORD = "cardinal-gateway"  # where a key would be: the gateway knows the real one
 _BOARD = "board"
@@ -61,6 +70,8 @@ class OpenCode:
     secrets: tuple[str, ...] = tuple(_PROVIDERS)  # which one depends on the model's prefix
     trusted = False
     in_image = True
+    metering = contract.Metering.GATEWAY
+    efforts = EFFORTS
 
     def models(self, wanted: str) -> tuple[str, ...]:
         """Return the one model that it asks for, as its provider names it."""
@@ -183,7 +194,9 @@ def _model(wanted: str) -> tuple[str, str]:
 def _config(
     task: contract.Task, layout: contract.Layout, provider: str, model: str, *, chat: bool
 ) -> dict[str, object]:
-    known: dict[str, object] = {} if provider != "compatible" else _UNKNOWN
+    known: dict[str, object] = {} if provider != "compatible" else dict(_UNKNOWN)
+    if task.effort:
+        known["options"] = _EFFORTS[provider](task.effort)
     permission = {"*": "deny"} if chat else _PERMISSION | ({"edit": "deny"} if task.read_only else {})
     board = {"type": "remote", "url": f"{layout.gateway}/board", "enabled": True, "timeout": _BOARD_MS}
     own, version, more = _PROVIDERS[provider]
