@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from ledger.events.run import RESTORED
+from ledger.events.turn import OWN_LOGIN
 from ledger.ids import NO_QUESTION, NO_RUN, BoardId, CardId, QuestionId, RunId
 from ledger.model.run_modes import FIX
 from ledger.states import Ending, Priority, RunState, RunStatus
@@ -122,6 +123,11 @@ class RunRow:
         """Its agent, with the effort of its model where the policy or a person chose one."""
         effort = json.loads(self.settings or "{}").get("effort")
         return f"{self.agent}, effort {effort}" if effort else self.agent
+
+    @property
+    def is_reported(self) -> bool:
+        """Its cost is the agent's own word: nothing else counted it."""
+        return self.payer == OWN_LOGIN
 
     @property
     def begun(self) -> bool:

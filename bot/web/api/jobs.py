@@ -111,6 +111,7 @@ class JobRun(ApiModel):
     by: str = Field(description="The account that requested it")
     branch: str
     usd: float
+    cost_is_reported: bool = Field(description="The cost is the agent's own word: nothing else counted it")
     active_s: float = Field(description="Seconds of work")
     queued_at: datetime
     ended_at: datetime | None
@@ -193,6 +194,7 @@ def run_summary(run: RunRow) -> JobRun:
         by=run.by,
         branch=run.branch,
         usd=run.usd,
+        cost_is_reported=run.is_reported,
         active_s=round(run.active_s, 3),
         queued_at=run.queued_at,
         ended_at=run.ended_at,

@@ -32,6 +32,7 @@ from ledger.states import Ending
 from ledger.views.checks import CheckRow, TierRow
 from ledger.views.stages import StageRow
 from rules.card.workflow_choice import describe_workflow
+from rules.runs.cost import AS_REPORTED
 from rules.text import brief, count, kind_of_run, plain, state_word, usd
 from runner.checks import failure
 
@@ -301,6 +302,7 @@ def spending_of(rows: RunRows, settings: dict[str, object]) -> tuple[tuple[str, 
     )
     limit = settings.get("timeout_minutes")
     estimate = " (an estimate: a subscription pays)" if run.payer == SUBSCRIPTION else ""
+    estimate = AS_REPORTED if run.is_reported else estimate
     cost = f"{usd(run.usd)}{f' of {usd(float(allowed))}' if isinstance(allowed, int | float) else ''}"
     time = brief(timedelta(seconds=run.active_s))
     tokens = f"{run.input_tokens:,} in · {run.output_tokens:,} out"

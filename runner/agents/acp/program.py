@@ -15,7 +15,8 @@ NO_KEY = "cardinal-gateway"  # where a key would be: the gateway knows the real 
 class AcpProgram:
     """One program. In `argv`, `env` and `files`, {gateway}, {model} and {home} are filled in.
 
-    `provider` is whose protocol it speaks with the gateway, `models` what `default` and `small` mean to it.
+    `provider` is whose protocol it speaks with the gateway, empty for one that has a login of its own;
+    `models` are what `default` and `small` mean to it.
     `chat_argv` follows `argv` where it may only answer. `files` are written to a folder of the turn, {files}.
     `clears` are paths of the home that are emptied before each start, each with patterns of what stays: an
     agent could leave settings there that are obeyed without asking. `sessions` are patterns of the files of
@@ -58,7 +59,7 @@ class AcpAgent:
     def __init__(self, program: AcpProgram) -> None:
         self.program = program
         self.name, self.version, self.in_image = program.name, program.version, program.in_image
-        self.secrets: tuple[str, ...] = (program.provider,)
+        self.secrets: tuple[str, ...] = (program.provider,) if program.provider else ()
         self.metering = program.metering
 
     def models(self, wanted: str) -> tuple[str, ...]:
