@@ -144,3 +144,44 @@ def warm() -> None:
 
 def tokens_of(count_bytes: int) -> int:
     return -(-count_bytes // _BYTES_PER_TOKEN)
+
+
+@dataclass(frozen=True, slots=True)
+class ListedPrice:
+    """A model with its price, in dollars per million tokens. `own`: the operator set it."""
+
+    model: str
+    input_usd: float
+    output_usd: float
+    context_tokens: int
+    own: bool
+
+
+def list_prices(provider: Provider, at: datetime) -> tuple[ListedPrice, ...]:
+    """Return the models of a provider that have a price, as the gateway would price a short call of each.
+
+    Of a `compatible` provider that the list does not know by its address, only the operator's own are known.
+    """
+    own = {price.model for price in provider.prices}
+    names = dict.fromkeys((*own, *_listed(provider)))
+    listed = []
+    for name in names:
+        try:
+            price = price_of(provider, name)
+        except UnknownPriceError:
+            continue
+        input_usd, output_usd = (1e6 * usd for usd in price.rates(1, {}, at))
+        window = price.model.context_window or 0
+        listed.append(ListedPrice(name, input_usd, output_usd, window, name in own))
+    return tuple(listed)
+
+
+def _listed(provider: Provider) -> tuple[str, ...]:
+    seller = _SELLERS.get(provider.name, provider.name)
+    url = provider.url if provider.name == "compatible" else None
+    try:
+        known = data_snapshot.get_snapshot().find_provider(None, None if url else seller, url)
+    except LookupError:
+        return ()
+    claude = isinstance(provider, VertexProvider | BedrockProvider)  # they sell the models of others, too
+    return tuple(it.id for it in known.models if not it.deprecated and (not claude or "claude" in it.id))
