@@ -20,8 +20,9 @@ _UNSEEN_TOKENS = 1_000  # that a provider adds for its tools
 _WRITES = (
     (b'"1h"', 2.0),
     (b'"cache_control"', 1.25),
+    (b'"prompt_cache_options"', 1.25),
     (b"", 1.0),
-)  # Anthropic's factors for writing to its cache
+)  # Anthropic's and OpenAI's factors for writing to a cache
 _MIN_SHARE, _MAX_SHARE = 0.02, 4.0
 # No model writes faster, thinking included. Sources: Anthropic's models are measured at 70 to 200, and fast
 # mode multiplies by 2.5 (platform.claude.com/docs/en/build-with-claude/fast-mode); the fastest of Cerebras,
@@ -214,8 +215,14 @@ class Meter:
             if reading.ended and reading.counted:
                 return cost
         else:
+            priced = cost is not None
             output = cost.output_tokens if cost is not None else 0
-            cost = Cost(self._usual_usd + output * self._token_usd, self._input_tokens, output)
+            usd = self._usual_usd + output * self._token_usd
+            cost = Cost(usd, self._input_tokens, output, estimated=True)
+            if (
+                priced and reading.ended and reading.counted
+            ):  # Ollama leaves out a prompt that it has in its cache
+                return cost
         written = max(tokens_of(reading.text_bytes), self._producible(worked_s))
         more = max(0, written - cost.output_tokens)
         usd = cost.usd + more * self._token_usd

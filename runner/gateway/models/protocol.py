@@ -143,7 +143,8 @@ class Reading:
     """An answer as far as it came. `figures` is the usage in the provider's own words, empty until it comes.
 
     `text_bytes` counts the model's text, `searches` those of the provider; `ended`: the answer is complete;
-    `counted`: the figures are those of the whole output; `failure` is the provider's error.
+    `counted`: the figures are those of the whole output; `told`: the newest event had some; `failure` is the
+    provider's error.
     """
 
     figures: dict[str, Any] = field(default_factory=dict)
@@ -151,6 +152,7 @@ class Reading:
     searches: int = 0
     ended: bool = False
     counted: bool = False
+    told: bool = False
     failure: str = ""
     context: dict[str, str] = field(default_factory=dict)
 

@@ -44,8 +44,8 @@ _SHARED = frozenset({
     "model", "stream", "tools", "tool_choice", "metadata", "temperature", "top_p", "service_tier",
 })  # fmt: skip
 _OPENAI = _SHARED | frozenset({
-    "parallel_tool_calls", "prompt_cache_key", "prompt_cache_retention", "safety_identifier",
-    "store", "stream_options", "top_logprobs", "user", "verbosity",
+    "parallel_tool_calls", "prompt_cache_key", "prompt_cache_options", "prompt_cache_retention",
+    "safety_identifier", "store", "stream_options", "top_logprobs", "user", "verbosity",
 })  # fmt: skip
 MESSAGES = _SHARED | frozenset({
     "cache_control", "context_management", "max_tokens", "messages", "output_config", "output_format",
