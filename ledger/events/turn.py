@@ -15,7 +15,7 @@ class TurnStarted(RunEvent, shows_payload=True, affects_dispatch=False, changes_
 
     `turn` names the piece of work; it stays the same when that piece is taken up again after a crash or an
     answer. `payer` is the provider that is paid for its models: anthropic, vertex, subscription, …, or
-    OWN_LOGIN; empty where none is, and in events of an older Cardinal.
+    agent for a program with a login of its own; empty where none is, and in events of an older Cardinal.
     """
 
     phase: str

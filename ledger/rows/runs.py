@@ -119,10 +119,14 @@ class RunRow:
                 return RunStatus.WORKING
 
     @property
+    def effort(self) -> str:
+        """How much its model is told to think; empty where the policy and people left that to it."""
+        return json.loads(self.settings or "{}").get("effort") or ""
+
+    @property
     def played(self) -> str:
-        """Its agent, with the effort of its model where the policy or a person chose one."""
-        effort = json.loads(self.settings or "{}").get("effort")
-        return f"{self.agent}, effort {effort}" if effort else self.agent
+        """Its agent, with the effort of its model."""
+        return f"{self.agent}, effort {self.effort}" if self.effort else self.agent
 
     @property
     def is_reported(self) -> bool:

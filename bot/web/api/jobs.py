@@ -108,6 +108,7 @@ class JobRun(ApiModel):
     attempt: int
     mode: str
     agent: str
+    effort: str = Field(description="How much the agent's model is told to think; empty for its own")
     by: str = Field(description="The account that requested it")
     branch: str
     usd: float
@@ -191,6 +192,7 @@ def run_summary(run: RunRow) -> JobRun:
         attempt=run.attempt,
         mode=run.mode,
         agent=run.agent,
+        effort=run.effort,
         by=run.by,
         branch=run.branch,
         usd=run.usd,
