@@ -20,6 +20,7 @@ from ledger.queue.outbox import Entry
 from ledger.rows.cards import CardRow
 from ledger.views import jobs, spend
 from rules.card.stops import describe_stop
+from rules.policy.column import ColumnPolicy
 from rules.policy.images import IMAGE
 from runner.errors import BackendError, RunnerError, ScenarioError, UnsandboxedError
 from runner.session import chat
@@ -66,13 +67,14 @@ def meter_call(card_id: CardId, answer: chat.ChatAnswer, by: str) -> AssistantMe
     return AssistantMetered(card_id, answer.usd, answer.tokens, by)
 
 
-def ask_model(context: OutboxContext, entry: Entry, agent: str, model: str, prompt: str) -> chat.ChatAnswer:
+def ask_model(context: OutboxContext, entry: Entry, column: ColumnPolicy, prompt: str) -> chat.ChatAnswer:
     """Return the answer; raises GivenUpError if this was the last attempt or no attempt can succeed."""
     try:
         return chat.ask_once(
-            agent,
+            column.agent,
             prompt,
-            model=model,
+            model=column.model,
+            effort=column.effort or "",
             places=builder.artifact_places(context.config),
             timeout_s=TIMEOUT_S,
             workspace=policy_fields.workspace(context.config),

@@ -107,7 +107,8 @@ def _is_other_choice(
         return False
     if isinstance(event, PriorityChosen):
         return card.priority != event.priority
-    return (event.minutes, event.turns, event.usd) != (card.limit_minutes, card.limit_turns, card.limit_usd)
+    before = (card.limit_minutes, card.limit_turns, card.limit_usd, card.limit_effort)
+    return (event.minutes, event.turns, event.usd, event.effort) != before
 
 
 def _is_awaited(db: Connection, event: on_run.RunEvent) -> bool:

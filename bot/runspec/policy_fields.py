@@ -33,6 +33,7 @@ def from_policy(config: Config, column: ColumnPolicy, rules: RepositoryRules) ->
     return {
         "early": column.publish == "early",
         "model": column.model,
+        "effort": column.effort or "",
         "models": column.models,
         "instructions": column.instructions,
         "limits": Limits(

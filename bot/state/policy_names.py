@@ -8,4 +8,5 @@ from runner.guards import builtin as guards
 
 def list_installed() -> Installed:
     """Return the names of the runner's parts that a policy file can hold."""
-    return Installed((*agents.names(), OWN), guards.names())
+    thinkers = tuple(name for name in agents.names() if agents.load(name).efforts)
+    return Installed((*agents.names(), OWN), guards.names(), thinkers)

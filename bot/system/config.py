@@ -218,6 +218,12 @@ class Config:
         Secret(), description="The key for another provider that speaks OpenAI's Chat Completions."
     )
     compatible_url: OptionalAddress = Field("", description="The root of that provider's API.")
+    gemini_key: Secret = Field(
+        Secret(), description="The key for Google's Gemini API; only a run's gateway gets it."
+    )
+    gemini_url: Address = Field(
+        "https://generativelanguage.googleapis.com", description="The root of the Gemini API."
+    )
     prices: Annotated[tuple[TokenPrice, ...], BeforeValidator(as_prices)] = Field(
         (),
         description="Prices of models, in dollars per million tokens of input and output: "
@@ -344,7 +350,16 @@ class Config:
 FIELDS = tuple(field.name for field in dataclasses.fields(Config))
 # What may pay for models: the operator's settings, and those of an owner's own file.
 OF_OWNERS = FIELDS[FIELDS.index("anthropic_key") : FIELDS.index("prices") + 1]
-INHERITED = ("home", "database_url", "scenarios", "anthropic_url", "openai_url", "compatible_url", "prices")
+INHERITED = (
+    "home",
+    "database_url",
+    "scenarios",
+    "anthropic_url",
+    "openai_url",
+    "compatible_url",
+    "gemini_url",
+    "prices",
+)
 
 
 def _is_own(name: str) -> bool:

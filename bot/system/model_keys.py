@@ -7,7 +7,7 @@ from rules.policy.roles import LOGIN
 from runner.run.provider import BedrockProvider, Provider, VertexProvider
 
 FOLDER = "keys"  # in the home: a file OWNER.env for each owner, in lower case
-NAMES = ("anthropic", "openai", "compatible")
+NAMES = ("anthropic", "openai", "compatible", "gemini")
 CLAUDE = {"anthropic", "subscription"}
 MACHINES = (
     "without an access key, this machine's own credentials of AWS would sign, and they are the operator's: "
@@ -45,6 +45,7 @@ def _list_paid(config: Config) -> dict[str, Provider]:
         ("subscription", config.subscription_token, config.anthropic_url),
         ("openai", config.openai_key, config.openai_url),
         ("compatible", config.compatible_key, config.compatible_url),
+        ("gemini", config.gemini_key, config.gemini_url),
     )
     made = {
         name: Provider(name, url, key.reveal(), config.prices, key.variable)

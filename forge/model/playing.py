@@ -131,7 +131,7 @@ class Toolbox:
 
     def board(self, tool: str, given: dict[str, Any]) -> Call:
         """Return the call of a board tool, under the name that it has here. Raises NoToolError."""
-        for name in (f"mcp__board__{tool}", f"board_{tool}"):
+        for name in (f"mcp__board__{tool}", f"board_{tool}", f"mcp_board_{tool}"):
             if name in self._offer.names | self._offer.deferred:
                 return Call(name, given)
         if "mcp__board" in self._offer.spaces:

@@ -15,7 +15,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, cast
 
-from forge.model import anthropic, chat, responses
+from forge.model import anthropic, chat, gemini, responses
 from forge.model.conversation import Answer, Conversation, Offer, Outcome, Tokens, Used, Words
 from forge.model.playing import Faults, Playing
 from forge.model.scenario import load_script
@@ -27,6 +27,8 @@ _PROGRAMS_OWN = ("<system-reminder>", "<environment_context>", "<user_instructio
 _REMINDER = re.compile(r"((?:<system-reminder>.*?</system-reminder>\s*)+)(.*)", re.DOTALL)
 _DEFERRED_TOOLS = re.compile(r"^(mcp__\w+|TodoWrite|Task\w+)$", re.MULTILINE)
 _DEFERRED_SPACES = re.compile(r"^- (mcp__\w+|multi_agent\w*)", re.MULTILINE)
+_COUNTS = {"count_tokens": "input_tokens", "countTokens": "totalTokens"}
+_GEMINI_CALL = re.compile(r"/models/([^/:]+):(streamG|g)enerateContent$")
 Entries = tuple[Words | Used | Outcome, ...]
 
 
@@ -38,7 +40,8 @@ def read(path: str, body: dict[str, Any]) -> Conversation | None:
         return _responses(body)
     if path.endswith("/chat/completions"):
         return _chat(body)
-    return None
+    match = _GEMINI_CALL.search(path)
+    return _gemini(body, match[1], stream=match[2] == "streamG") if match else None
 
 
 def texts(content: Any) -> list[str]:
@@ -148,6 +151,34 @@ def _chat(body: dict[str, Any]) -> Conversation:
     return _conversation("chat", body, "\n".join(system), tuple(entries), Offer(names), counts=counts)
 
 
+def _gemini(body: dict[str, Any], model: str, *, stream: bool) -> Conversation:
+    system = texts((body.get("systemInstruction") or {}).get("parts"))
+    entries: list[Words | Used | Outcome] = []
+    waiting: list[Used] = []  # a result names the tool, not always the call
+    for content in body.get("contents", ()):
+        for part in content.get("parts") or ():
+            if "functionCall" in part:
+                call = part["functionCall"]
+                waiting.append(Used(gemini.call_id_of(part), call["name"], call.get("args")))
+                entries.append(waiting[-1])
+            elif "functionResponse" in part:
+                result = part["functionResponse"]
+                used = next(call for call in waiting if call.name == result["name"])
+                waiting.remove(used)
+                said = result.get("response")
+                failed = isinstance(said, dict) and "error" in said
+                entries.append(Outcome(used.call_id, gemini.described(said), failed))
+            elif content.get("role") == "user" and not part.get("thought") and part.get("text"):
+                entries += _words(part["text"], system)
+    names = frozenset(
+        declared["name"]
+        for tool in body.get("tools") or ()
+        for declared in tool.get("functionDeclarations") or ()
+    )
+    given = {"model": model, "stream": stream}
+    return _conversation("gemini", given, "\n".join(system), tuple(entries), Offer(names))
+
+
 def _conversation(
     protocol: str, body: dict[str, Any], system: str, entries: Entries, offer: Offer, *, counts: bool = True
 ) -> Conversation:
@@ -173,9 +204,9 @@ def _parse(arguments: Any) -> Any:
 
 
 PING_S = 0.5
-KEYS = ("authorization", "x-api-key", "api-key")
+KEYS = ("authorization", "x-api-key", "api-key", "x-goog-api-key")
 _BODY_BYTES = 64 * 1024 * 1024
-_WIRES = {"anthropic": anthropic, "responses": responses, "chat": chat}
+_WIRES = {"anthropic": anthropic, "responses": responses, "chat": chat, "gemini": gemini}
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,8 +285,8 @@ class _Handler(BaseHTTPRequestHandler):
             return self._send(400, anthropic.failure(400, f"the body cannot be read: {error}"))
         request = self._note(body)
         path = self.path.split("?")[0]
-        if path.endswith("/count_tokens"):
-            return self._send(200, {"input_tokens": len(json.dumps(body)) // 4})
+        if counted := _COUNTS.get(re.split("[/:]", path)[-1]):
+            return self._send(200, {counted: len(json.dumps(body)) // 4})
         try:
             conversation = read(path, body)
         except (AttributeError, KeyError, TypeError) as error:
@@ -264,7 +295,7 @@ class _Handler(BaseHTTPRequestHandler):
         if conversation is None:
             return self._send(404, anthropic.failure(404, f"there is nothing at {self.path}"))
         if self._model.refuses(request):
-            return self._fail(conversation, 401, "this is not the key of the scripted model")
+            return self._refuse_key(conversation)
         answer, served = self._model.answer(conversation)
         if answer.delay_s and self._model.closing.wait(answer.delay_s):
             self.close_connection = True
@@ -296,10 +327,17 @@ class _Handler(BaseHTTPRequestHandler):
             self.rfile.readline()
         self.rfile.readline()
 
+    def _refuse_key(self, conversation: Conversation) -> None:
+        if conversation.protocol == "gemini":
+            self._send(400, gemini.BAD_KEY)
+        else:
+            self._fail(conversation, 401, "this is not the key of the scripted model")
+
     def _fail(
         self, conversation: Conversation, status: int, message: str, retry_after: int | None = None
     ) -> None:
-        protocol = anthropic if conversation.protocol == "anthropic" else responses
+        own = {"anthropic": anthropic, "gemini": gemini}
+        protocol = own.get(conversation.protocol, responses)
         self._send(status, protocol.failure(status, message), retry_after)
 
     def _send(self, status: int, body: Mapping[str, Any], retry_after: int | None = None) -> None:
@@ -352,6 +390,7 @@ class _Handler(BaseHTTPRequestHandler):
             "anthropic": anthropic.PING,
             "responses": responses.PING,
             "chat": chat.ping(conversation, ident),
+            "gemini": gemini.ping(conversation, ident),
         }[conversation.protocol]
         while ending != "cut" and not self._model.closing.wait(PING_S):
             if ending == "hang":
@@ -393,7 +432,7 @@ class ScriptedModel:
 
     @property
     def url(self) -> str:
-        """Return the root of all three APIs, without a trailing slash: `/v1` follows."""
+        """Return the root of all APIs, without a trailing slash: `/v1` or `/v1beta` follows."""
         return f"http://127.0.0.1:{self._server.server_address[1]}"
 
     def start(self) -> "ScriptedModel":

@@ -1,4 +1,4 @@
-"""Shared by the three protocols: pieces of a stream, and the division of a text into them."""
+"""Shared by the protocols: pieces of a stream, and the division of a text into them."""
 
 import json
 import re

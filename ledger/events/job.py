@@ -14,8 +14,8 @@ class JobRequested(BoardEvent):
     The agent of a run may ask for one as well: `by` asked for the run then, and `via` is its name.
 
     `parents` are issues as owner/repository#number that come first. `budget_usd` is added to its first run's.
-    `agent` is a choice as in AgentPinned, `minutes`, `turns` and `priority` are those of the card, `workflow`
-    is that of its runs; empty, 0 and None where the program leaves them to the policy.
+    `agent` is a choice as in AgentPinned, `minutes`, `turns`, `effort` and `priority` are those of the card,
+    `workflow` is that of its runs; empty, 0 and None where the program leaves them to the policy.
     """
 
     key: str
@@ -33,6 +33,7 @@ class JobRequested(BoardEvent):
     minutes: int = 0
     turns: int = 0
     priority: Priority | None = None
+    effort: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,18 +31,23 @@ class PrioritySeen(CardEvent, zoom=Zoom.ACTIVITY, line="the board's field Priori
 @dataclass(frozen=True, slots=True)
 class LimitsChosen(CardEvent, RuleEvent, zoom=Zoom.CONVERSATION, is_audited=True):
     """A person chose the limits of the card's next runs, in place of those chosen before: minutes of work,
-    turns of the agent, dollars. 0 stands for the column's own.
+    turns of the agent, dollars, the effort of its model. 0 and an empty text stand for the column's own.
     """
 
     minutes: int
     turns: int
     usd: float
     by: str
+    effort: str = ""
 
     def describe(self) -> str:
-        minutes, turns = f"{self.minutes} min", f"{self.turns} turns"
-        of = ((self.minutes, minutes), (self.turns, turns), (self.usd, f"${self.usd:.2f}"))
-        chosen = ", ".join(words for value, words in of if value)
+        of = (
+            f"{self.minutes} min" if self.minutes else "",
+            f"{self.turns} turns" if self.turns else "",
+            f"${self.usd:.2f}" if self.usd else "",
+            f"effort {self.effort}" if self.effort else "",
+        )
+        chosen = ", ".join(filter(None, of))
         return f"{self.by} chose limits of the next runs: {chosen or 'those of the column'}"
 
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from ledger.events.run import RunEvent
 
 SUBSCRIPTION = "subscription"  # the payer with which dollars are an estimate
+OWN_LOGIN = "agent"  # the agent's program has a login of its own: its dollars are what it reports
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,8 +14,8 @@ class TurnStarted(RunEvent, shows_payload=True, affects_dispatch=False, changes_
     or report.
 
     `turn` names the piece of work; it stays the same when that piece is taken up again after a crash or an
-    answer. `payer` is the provider that is paid for its models: anthropic, vertex, subscription, …; empty
-    where none is, and in events of an older Cardinal.
+    answer. `payer` is the provider that is paid for its models: anthropic, vertex, subscription, …, or
+    agent for a program with a login of its own; empty where none is, and in events of an older Cardinal.
     """
 
     phase: str

@@ -1,11 +1,13 @@
 """Settings of the policy file that a run carries as they are: one class for people, rules and runner."""
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 Name = Annotated[str, Field(min_length=1, max_length=100)]
 Names = Annotated[tuple[Name, ...], Field(max_length=50)]
+EFFORTS = ("low", "medium", "high")
+Effort = Literal["low", "medium", "high"]  # of a model's reasoning
 SecretName = Annotated[str, Field(pattern=r"^[A-Z][A-Z0-9_]{0,59}$")]
 _NAME = r"^([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z]([a-z0-9-]{0,61}[a-z0-9])?(:[1-9][0-9]{0,4})?$"
 _HEADER = r"^[A-Za-z][A-Za-z0-9-]{0,59}$"

@@ -57,7 +57,7 @@ LANES: Mapping[CardState, Lane] = {
 WAITING_LANES = frozenset({Lane.NEEDS_OTHERS, *(LANES[state] for state in ATTENTION)})
 PLAN = "plan"
 _FIELDS = cards.c.card_id, cards.c.repository, cards.c.number, cards.c.title, cards.c.column, STATE
-_MORE_FIELDS = cards.c.state_at, cards.c.mover, cards.c.run_id, runs.c.by, runs.c.usd
+_MORE_FIELDS = cards.c.state_at, cards.c.mover, cards.c.run_id, runs.c.by, runs.c.usd, runs.c.payer
 _CAUSE = case((cards.c.state == S.FAILED, func.coalesce(runs.c.cause, "")), else_="")
 _BY_A_PERSON = runs.c.door.in_(BY_PEOPLE) & (runs.c.by != "") & runs.c.by.not_like("%[bot]")
 _WITH_PLAN = runs.c.state == RunState.AWAITING_APPROVAL
@@ -95,6 +95,7 @@ class ListedCard(NamedTuple):
     run_id: RunId | None
     by: str | None
     usd: float | None
+    payer: str | None
     board_id: BoardId
     waits_for: str
     cause: str = ""

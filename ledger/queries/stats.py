@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import ColumnElement, Connection, and_, case, exists, func, or_, select
 
 from ledger.events.run import CHECK
-from ledger.events.turn import SUBSCRIPTION
+from ledger.events.turn import OWN_LOGIN, SUBSCRIPTION
 from ledger.queries.card_filter import CardScope
 from ledger.states import Ending
 from ledger.views.cards import cards
@@ -93,7 +93,8 @@ class Stats:
     reviews and failures), for a worker, and for an agent at work; `waits` has the cards that waited longest,
     `waits_by_day` the days (UTC) on which any did, the first day first. `usd_by` has the dollars by day,
     column, repository, person, agent and model, `agents_by_day` those of each agent's days, the first day
-    first. `estimated_usd` are those of runs for which a subscription pays. `median_merge_s`: half of the
+    first. `estimated_usd` are those of runs for which a subscription pays, `reported_usd` those that only the
+    agents reported. `median_merge_s`: half of the
     merged cards took longer from the queue to the merge; `merged_by` has the merges by repository, by the
     newest run's column, and by its agent, the most first.
     """
@@ -117,6 +118,7 @@ class Stats:
     usd_by: dict[str, tuple[SpendShare, ...]]
     agents_by_day: tuple[DayShare, ...]
     estimated_usd: float
+    reported_usd: float
 
 
 class _Begun(NamedTuple):
@@ -186,6 +188,7 @@ def of_boards(
         },
         agents_by_day=tuple(DayShare(day, name, usd) for (day, name), usd in _sum_up(spent, 2)),
         estimated_usd=sum(usd for *_, payer, usd in spent if payer == SUBSCRIPTION),
+        reported_usd=sum(usd for *_, payer, usd in spent if payer == OWN_LOGIN),
     )
 
 

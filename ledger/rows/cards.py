@@ -19,8 +19,8 @@ class CardRow:
     `assistant_waits`: the planning assistant replied without a brief, and nobody wrote since.
     `early_start` is where the unfinished work on the branch began; empty where a run finished it.
     `priority` was chosen by `priority_by`; `priority_field` is the text in the board's field `Priority`.
-    `limit_minutes`, `limit_turns` and `limit_usd` were chosen by `limits_by` for its runs; 0 for the
-    column's own.
+    `limit_minutes`, `limit_turns`, `limit_usd` and `limit_effort` were chosen by `limits_by` for its runs; 0
+    and empty for the column's own.
     `expanded`: GitHub shows a model's description over `body`. `pull_card`: it is one itself.
     """
 
@@ -76,6 +76,7 @@ class CardRow:
     limit_turns: int = 0
     limit_usd: float = 0.0
     limits_by: str = ""
+    limit_effort: str = ""
 
     @property
     def choosing_labels(self) -> tuple[str, ...]:

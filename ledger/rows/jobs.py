@@ -30,3 +30,4 @@ class JobRow:
     minutes: int = 0
     turns: int = 0
     priority: Priority | None = None
+    effort: str = ""

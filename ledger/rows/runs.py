@@ -1,9 +1,11 @@
 """Every run as it is now."""
 
+import json
 from dataclasses import dataclass
 from datetime import datetime
 
 from ledger.events.run import RESTORED
+from ledger.events.turn import OWN_LOGIN
 from ledger.ids import NO_QUESTION, NO_RUN, BoardId, CardId, QuestionId, RunId
 from ledger.model.run_modes import FIX
 from ledger.states import Ending, Priority, RunState, RunStatus
@@ -115,6 +117,21 @@ class RunRow:
                 return RunStatus.NEEDS_INPUT if self.question_id else RunStatus.PAUSED
             case _:
                 return RunStatus.WORKING
+
+    @property
+    def effort(self) -> str:
+        """How much its model is told to think; empty where the policy and people left that to it."""
+        return json.loads(self.settings or "{}").get("effort") or ""
+
+    @property
+    def played(self) -> str:
+        """Its agent, with the effort of its model."""
+        return f"{self.agent}, effort {self.effort}" if self.effort else self.agent
+
+    @property
+    def is_reported(self) -> bool:
+        """Its cost is the agent's own word: nothing else counted it."""
+        return self.payer == OWN_LOGIN
 
     @property
     def begun(self) -> bool:

@@ -244,9 +244,9 @@ fold.on(PrioritySeen)(setter(cards, lambda e: {"priority_field": e.value}, "card
 
 @fold.on(LimitsChosen)
 def _fold_limits_chosen(db: Connection, _recorded: Recorded, event: LimitsChosen) -> None:
-    chosen = event.minutes or event.turns or event.usd
+    chosen = event.minutes or event.turns or event.usd or event.effort
     limits = {"limit_minutes": event.minutes, "limit_turns": event.turns, "limit_usd": event.usd}
-    _set(db, event, **limits, limits_by=event.by if chosen else "")
+    _set(db, event, **limits, limit_effort=event.effort, limits_by=event.by if chosen else "")
 
 
 fold.on(CardExplained)(setter(cards, lambda e: {"because": e.because, "reason": e.reason}, "card_id"))

@@ -37,11 +37,12 @@ class ChosenPriority:
 
 @dataclass(frozen=True, slots=True)
 class CardLimits:
-    """Limits of one card's runs; 0 stands for the column's own."""
+    """Limits of one card's runs, and the effort of its model; 0 and empty stand for the column's own."""
 
     minutes: int = 0
     turns: int = 0
     usd: float = 0.0
+    effort: str = ""
 
 
 def choose_priority(policy: Policy, card: CardRow) -> ChosenPriority:
@@ -86,7 +87,7 @@ def reorder_run(policy: Policy, snapshot: Snapshot) -> Decision:
 
 def chosen_limits(card: CardRow) -> CardLimits:
     """Return the limits that a command chose for the card."""
-    return CardLimits(card.limit_minutes, card.limit_turns, card.limit_usd)
+    return CardLimits(card.limit_minutes, card.limit_turns, card.limit_usd, card.limit_effort)
 
 
 def apply_limits(policy: Policy, column: ColumnPolicy, card: CardRow, *, own_agent: bool) -> ColumnPolicy:
@@ -96,11 +97,12 @@ def apply_limits(policy: Policy, column: ColumnPolicy, card: CardRow, *, own_age
     """
     wanted: dict[str, Any] = {}
     for _, settings in label_settings(policy, card):
-        for name in (*_KEYS.values(), *(("model",) if own_agent else ())):
+        for name in (*_KEYS.values(), "effort", *(("model",) if own_agent else ())):
             if (value := getattr(settings, name)) is not None:
                 wanted.setdefault(name, value)
     chosen = chosen_limits(card)
-    wanted |= {key: value for name, key in _KEYS.items() if (value := getattr(chosen, name))}
+    keys = {**_KEYS, "effort": "effort"}
+    wanted |= {key: value for name, key in keys.items() if (value := getattr(chosen, name))}
     for key, cap in CAPS.items():
         most = getattr(policy.limits, cap)
         if key in wanted and most is not None:
@@ -119,9 +121,10 @@ def limit_problem(policy: Policy, limits: CardLimits) -> str:
 
 
 def describe_limits(limits: CardLimits) -> str:
-    """Return `120 minutes, 50 turns`; empty where all are the column's own."""
+    """Return `120 minutes, 50 turns, effort high`; empty where all are the column's own."""
     named = ((name, getattr(limits, name)) for name in _KEYS)
-    return ", ".join(_amount(name, value) for name, value in named if value)
+    amounts = [_amount(name, value) for name, value in named if value]
+    return ", ".join((*amounts, f"effort {limits.effort}") if limits.effort else amounts)
 
 
 def describe_next_run(policy: Policy, card: CardRow) -> str:
@@ -132,7 +135,8 @@ def describe_next_run(policy: Policy, card: CardRow) -> str:
     column, limits = policy.column(card.column), chosen
     if column is not None and policy.archetype(card.column).STARTS_RUNS:
         rules = apply_limits(policy, column, card, own_agent=False)
-        limits = describe_limits(CardLimits(rules.timeout_minutes, rules.max_turns, rules.budget_usd))
+        effort = rules.effort or ""
+        limits = describe_limits(CardLimits(rules.timeout_minutes, rules.max_turns, rules.budget_usd, effort))
     if chosen and chosen == limits:
         return f"{limits}, chosen by {by}"
     return f"{limits}; {by} chose {chosen}" if chosen else limits

@@ -1,21 +1,33 @@
 """Choose the agent, or specialist, of this card's next runs, and its model; `none` resets it."""
 
+from collections.abc import Iterator
 from datetime import datetime
 
 from ledger.events.conversation import CommandGiven
 from ledger.events.instruction import AgentPinned
 from rules.card.agent_choice import find_choice, list_choices
+from rules.chatops.offers import CommandOffer, Urgency
 from rules.chatops.replies import say
 from rules.intents.outbound import Decision
 from rules.policy.model import Policy
 from rules.policy.roles import Role
 from rules.policy.stages import MARK
 from rules.snapshot import Snapshot
-from rules.text import alternatives, code
+from rules.text import alternatives, code, plain
 
 USAGE = "/cardinal agent <agent>[/<model>]|none"
 ROLE = Role.WRITE
 TAKES = "optional"
+
+
+def offers(policy: Policy, snapshot: Snapshot) -> Iterator[CommandOffer]:
+    """Offer the `agents` of the card's column."""
+    column = policy.column(snapshot.column)
+    if column is not None and column.agents:
+        names = (*(choice.removeprefix(MARK) for choice in column.agents), "none")
+        labels = (*names[:-1], "the column's own")
+        choices = tuple((name, plain(label)) for name, label in zip(names, labels, strict=True))
+        yield CommandOffer("agent", "Choose", "The agent of its next runs", Urgency.CARD, choices=choices)
 
 
 def handle(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime) -> Decision:

@@ -1,4 +1,4 @@
-"""Choose limits of this card's next runs, as `time 2h turns 120 budget 5`; `none` takes them back."""
+"""Choose limits of this card's next runs, as `time 2h turns 120 budget 5 effort high`; `none` resets them."""
 
 import re
 from dataclasses import asdict, replace
@@ -6,6 +6,7 @@ from datetime import datetime
 
 from ledger.events.conversation import CommandGiven
 from ledger.events.preference import LimitsChosen
+from ledger.model.policy_settings import EFFORTS
 from rules.card.preferences import CardLimits, chosen_limits, describe_limits, limit_problem
 from rules.chatops.replies import say
 from rules.commands.budget import MAX_USD, MIN_USD
@@ -13,7 +14,7 @@ from rules.intents.outbound import Decision
 from rules.policy.model import Policy
 from rules.policy.roles import Role
 from rules.snapshot import Snapshot
-from rules.text import code, usd
+from rules.text import alternatives, code, usd
 
 USAGE = "/cardinal limit <limits>|none"
 ROLE = Role.MAINTAIN
@@ -22,7 +23,7 @@ MAX_MINUTES, MAX_TURNS = 1440, 10_000  # as in a column
 _TIME = re.compile(r"(?:(?P<hours>[0-9]{1,2})h)?(?:(?P<minutes>[0-9]{1,4})(?:m|min)?)?", re.ASCII)
 _TURNS = re.compile(r"[0-9]{1,5}", re.ASCII)
 _USD = re.compile(r"\$?(?P<usd>[0-9]{1,6}(?:\.[0-9]{1,2})?)", re.ASCII)
-_SAY = "Say `/cardinal limit time 2h`, `turns 120`, `budget 5`, several of them, or `none`."
+_SAY = "Say `/cardinal limit time 2h`, `turns 120`, `budget 5`, `effort high`, several of them, or `none`."
 
 
 def handle(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime) -> Decision:
@@ -79,4 +80,8 @@ def _change(limits: CardLimits, name: str, value: str) -> CardLimits | str:
             if not none and not MIN_USD <= dollars <= MAX_USD:
                 return f"{code(value, 40)} is not an amount from {usd(MIN_USD)} to {usd(MAX_USD)}"
             return replace(limits, usd=dollars)
+        case "effort":
+            if not none and value not in EFFORTS:
+                return f"{code(value, 40)} is not an effort: choose {alternatives(EFFORTS)}"
+            return replace(limits, effort="" if none else value)
     return f"{code(name, 40)} is not a limit"

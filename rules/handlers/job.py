@@ -47,8 +47,8 @@ def _place(snapshot: Snapshot) -> Decision:
         acts.append(AgentPinned(snapshot.card_id, job.agent, job.by))
     if job.priority:
         acts.append(PriorityChosen(snapshot.card_id, job.priority, job.by))
-    if job.minutes or job.turns:
-        acts.append(LimitsChosen(snapshot.card_id, job.minutes, job.turns, 0.0, job.by))
+    if job.minutes or job.turns or job.effort:
+        acts.append(LimitsChosen(snapshot.card_id, job.minutes, job.turns, 0.0, job.by, job.effort))
     if job.skills:
         acts.append(SkillsPinned(snapshot.card_id, job.skills, job.by))
     if job.workflow:

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field
 
-from ledger.model.policy_settings import Name, PolicyModel, positive, setting, whole_number
+from ledger.model.policy_settings import Effort, Name, PolicyModel, positive, setting, whole_number
 from rules.policy.column import ColumnPolicy, Dollars
 from rules.policy.repository import RepositoryRules
 from rules.policy.schedule import CardSchedule
@@ -128,6 +128,7 @@ class LabelSettings(PolicyModel):
         None, "Dollars for one run; by default, the column's."
     )
     model: Name | None = setting(None, "The model of the column's own agent; by default, the column's.")
+    effort: Effort | None = setting(None, "How much the model thinks; by default, as in the column.")
     workflow: WorkflowName | None = setting(None, "The [workflow](#workflows); by default, the column's.")
 
 

@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, field_validator
 
 from ledger.model.policy_settings import (
+    Effort,
     HostSecret,
     Name,
     Names,
@@ -98,6 +99,11 @@ class ColumnPolicy(PolicyModel):
     )
     agent: Name = setting("claude", "The agent that works on cards here.")
     model: Name = setting("default", "The agent's model, as the agent's own command line names it.")
+    effort: Effort | None = setting(
+        None,
+        "How much the model of the column's own agent [thinks](agents.md#which-model): `low`, `medium` or "
+        "`high`; by default, as the model does.",
+    )
     agents: Annotated[tuple[AgentChoice, ...], Field(max_length=20)] = setting(
         (),
         "Other agents that `/cardinal agent` or a label may choose for a card, each `agent`, "
@@ -230,7 +236,8 @@ class ColumnPolicy(PolicyModel):
         """Return the rules with the agent and model of a `choice` that `agents` has, else as they are; a
         specialist brings persona and skills.
 
-        Models that stages name are those of the column's own agent: another agent plays them with its own.
+        Models that stages name, and the effort, are those of the column's own agent: another agent plays
+        with its own.
         """
         if choice not in self.agents:
             return self
@@ -240,9 +247,8 @@ class ColumnPolicy(PolicyModel):
         specialist = specialists[name]
         column = self.with_agent(specialist.choice)
         skills = tuple(dict.fromkeys((*self.skills, *specialist.skills)))
-        return column.model_copy(
-            update={"skills": skills, "stages": column.stages or specialist.stages(name)}
-        )
+        stages, effort = column.stages or specialist.stages(name), specialist.effort or column.effort
+        return column.model_copy(update={"skills": skills, "stages": stages, "effort": effort})
 
     def with_agent(self, choice: str) -> "ColumnPolicy":
         """Return the rules as `agent` or `agent/model` plays them, whether `agents` has it or not."""
@@ -250,7 +256,8 @@ class ColumnPolicy(PolicyModel):
         if agent == self.agent:
             return self.model_copy(update={"model": model or self.model})
         stages = tuple(stage.model_copy(update={"model": None}) for stage in self.stages)
-        return self.model_copy(update={"agent": agent, "model": model or "default", "stages": stages})
+        others = {"agent": agent, "model": model or "default", "effort": None, "stages": stages}
+        return self.model_copy(update=others)
 
     def to_json(self) -> str:
         """Return the rules as JSON, as `RunQueued.settings` keeps them; `model_validate_json` reads it."""

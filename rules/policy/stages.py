@@ -6,7 +6,7 @@ from typing import Annotated, Literal, Protocol, get_args
 
 from pydantic import AfterValidator, BeforeValidator, Field, field_validator
 
-from ledger.model.policy_settings import Name, Names, PolicyModel, setting
+from ledger.model.policy_settings import Effort, Name, Names, PolicyModel, setting
 from rules.policy.messages import locate, unknown
 from rules.policy.network import Network, beyond
 from rules.policy.repository import Lines
@@ -110,6 +110,7 @@ class Specialist(PolicyModel):
     model: Name | None = setting(
         None, "Its model; by default the persona's, otherwise the column's if it has the same agent."
     )
+    effort: Effort | None = setting(None, "How much its model thinks; by default as in the column.")
     persona: PersonaName | None = setting(
         None,
         "Who it is: the name of a [persona](#personas). Not in columns with stages.",

@@ -70,10 +70,14 @@ def folder_problem(name: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Installed:
-    """The names of the runner's parts, which the rules do not see: a policy can name no other. None: any."""
+    """The names of the runner's parts, which the rules do not see: a policy can name no other. None: any.
+
+    `thinkers` are the agents that can be told an effort.
+    """
 
     agents: Names | None = None
     guards: Names | None = None
+    thinkers: Names | None = None
 
 
 def board_problems(board: BoardRules, written: Written, installed: Installed) -> Iterator[str]:
@@ -86,16 +90,25 @@ def board_problems(board: BoardRules, written: Written, installed: Installed) ->
         if twin != name:
             yield locate(written, where, f"differs from {code(twin)} only in case, spaces or emoji")
         yield from _agent_problems(column, installed.agents, written, where)
+        yield from _effort_problems(column.agent, column.effort, installed, written, where)
         yield from _column_problems(board, column, written, where)
     for name, specialist in board.specialists.items():
         if installed.agents is not None and specialist.agent not in installed.agents:
             where = (*at, "specialists", name, "agent")
             yield locate(written, where, unknown("agent", specialist.agent, installed.agents))
+        where = (*at, "specialists", name)
+        yield from _effort_problems(specialist.agent, specialist.effort, installed, written, where)
     if board.repositories.home == "named" and board.home is None:
         where = (*at, "repositories", "home")
         yield locate(
             written, where, "needs board.home, the repository whose issues are about other repositories"
         )
+    told = {it.agent for it in board.columns.values()} & {*(installed.thinkers or ())}
+    for label, settings in board.labels.items():
+        if settings.effort and installed.thinkers is not None and not told:
+            having = alternatives(map(code, installed.thinkers))
+            said = f"no column has an agent that can be told an effort: use {having}, or remove this"
+            yield locate(written, (*at, "labels", label, "effort"), said)
     yield from _workflow_problems(board, written, at)
     yield from _cap_problems(board, written, at)
     known = COMMANDS.names()
@@ -145,6 +158,15 @@ def _agent_problems(
         name = choice.partition("/")[0]
         if name not in known and not name.startswith(MARK):
             yield locate(written, (*where, "agents", index), unknown("agent", name, known))
+
+
+def _effort_problems(
+    agent: str, effort: str | None, installed: Installed, written: Written, where: Path
+) -> Iterator[str]:
+    if effort is not None and installed.thinkers is not None and agent not in installed.thinkers:
+        having = alternatives(code(name) for name in installed.thinkers)
+        said = f"{code(agent)} cannot be told an effort, only {having}: remove it, or change the agent"
+        yield locate(written, (*where, "effort"), said)
 
 
 def _asks_model(column: ColumnPolicy) -> bool:

@@ -77,6 +77,7 @@ class Task:
     allowed: tuple[str, ...] = ()  # patterns that people allowed
     refused: tuple[str, ...] = ()  # commands that people did not allow in this run
     investigates: bool = False  # the whole run reads only, and ends with findings
+    effort: str = ""  # one of the agent's `efforts`; empty for the model's own
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,6 +222,13 @@ class Dialogue(Protocol):
         """Return the input that asks the agent to stop; None: there is none."""
 
 
+class Metering(StrEnum):
+    """Who counts what an agent's model calls cost."""
+
+    GATEWAY = "gateway"
+    AGENT = "agent"  # the agent's own word: nothing outside it can check that
+
+
 class AgentAdapter(Protocol):
     """One kind of coding agent: `AGENT` of `runner/agents/adapters/<agent>.py`. It has no state.
 
@@ -233,6 +241,8 @@ class AgentAdapter(Protocol):
     secrets: tuple[str, ...]
     trusted: bool  # it may run without a sandbox: only a program that cannot be talked into anything
     in_image: bool  # its program is in the agents' image; else it comes with Cardinal, to every workspace
+    metering: Metering
+    efforts: tuple[str, ...]  # how much its model may be told to think, of low, medium and high
 
     def models(self, wanted: str) -> tuple[str, ...]:
         """Return the models that it asks its provider for when the policy says `wanted` (`default`, `small`

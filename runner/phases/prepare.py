@@ -150,7 +150,8 @@ def admit(run: RunContext, *, allow_unsandboxed: bool) -> None:
     briefing, digest = spec.briefing, digest_of(spec.briefing.text)
     if run.history.instructed.briefed != digest:
         event = BriefingMade(spec.run_id, briefing.text, digest, briefing.omitted, briefing.issue, spec.base)
-        run.log.append(event, *keep(run, "briefing.md", BRIEFING, briefing.text), *_say_unlike(spec))
+        said = (*_say_unlike(spec), *_say_effort(run))
+        run.log.append(event, *keep(run, "briefing.md", BRIEFING, briefing.text), *said)
     _instruct(run)
     run.deliver_answers()
     workspaces.require_program(run.agent, spec.workspace)
@@ -167,6 +168,13 @@ def _say_unlike(spec: RunSpec) -> tuple[Progressed, ...]:
     """Return the line about what is not as in the run that this one does again; none where all is."""
     text = f"Different from {spec.again_of}: {'; '.join(spec.unlike)}."
     return (Progressed(spec.run_id, text),) if spec.unlike else ()
+
+
+def _say_effort(run: RunContext) -> tuple[Progressed, ...]:
+    """Return the line about an effort that the run's agent cannot be told; none where it can."""
+    effort = run.spec.effort
+    text = f"{run.agent.name} cannot be told an effort: `{effort}` has no effect here."
+    return () if not effort or effort in run.agent.efforts else (Progressed(run.spec.run_id, text),)
 
 
 def prepare(run: RunContext, *, allow_unsandboxed: bool) -> str:

@@ -158,6 +158,7 @@ def take_turn(run: RunContext, phase: Phase, turn: str, *, detail: str = "") -> 
         allowed=spec.allowed,
         refused=history.list_refused(),
         investigates=spec.investigates,
+        effort=spec.effort if spec.effort in run.agent.efforts else "",
     )
     result = play_turn(run, task)
     if result.session_gone and task.session_id:  # a killed agent may not have written it to its disk yet

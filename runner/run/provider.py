@@ -7,15 +7,18 @@ SETTINGS: Mapping[str, str] = {
     "anthropic": "CARDINAL_ANTHROPIC_KEY",
     "openai": "CARDINAL_OPENAI_KEY",
     "compatible": "CARDINAL_COMPATIBLE_KEY",
+    "gemini": "CARDINAL_GEMINI_KEY",
     "subscription": "CARDINAL_SUBSCRIPTION_TOKEN",
     "vertex": "CARDINAL_VERTEX_CREDENTIALS",
     "bedrock": "CARDINAL_BEDROCK_SECRET_KEY",
 }
 # Each counts where its setting is not given.
-# Source: platform.claude.com/docs/en/api/client-sdks, developers.openai.com/api/docs/quickstart
+# Source: platform.claude.com/docs/en/api/client-sdks, developers.openai.com/api/docs/quickstart,
+# ai.google.dev/gemini-api/docs/api-key
 USUAL: Mapping[str, str] = {
     "CARDINAL_ANTHROPIC_KEY": "ANTHROPIC_API_KEY",
     "CARDINAL_OPENAI_KEY": "OPENAI_API_KEY",
+    "CARDINAL_GEMINI_KEY": "GEMINI_API_KEY",
 }
 _SUBSCRIPTION = (
     "or CARDINAL_SUBSCRIPTION_TOKEN (from `claude setup-token`) and CARDINAL_ALLOW_SUBSCRIPTION=true for a "

@@ -366,6 +366,7 @@ class RunSpec:
     base_commit: str = ""  # of the base branch, on which the run works; empty: the newest
     again_of: RunId = NO_RUN  # the run that this one does again, beside the card's own
     unlike: tuple[str, ...] = ()  # what is not as in that run, for people
+    effort: str = ""  # of the model: low, medium or high; empty for its own
     repository_id: str = ""  # GitHub's, which no later repository of that name has; empty for a clone
     pull: int | None = None  # the number of the card's pull request
 

@@ -50,6 +50,7 @@ def ask_once(
     image: str = "",
     allow_unsandboxed: bool = False,
     providers: Mapping[str, Provider] | None = None,
+    effort: str = "",
 ) -> ChatAnswer:
     """Return the agent's answer to `prompt`, from a workspace that is removed afterwards.
 
@@ -71,6 +72,7 @@ def ask_once(
         max_turns=1,
         budget_usd=MAX_USD,
         scenarios=places.scenarios,
+        effort=effort if effort in player.efforts else "",
     )
     try:
         if room.locked and not (player.trusted or allow_unsandboxed):

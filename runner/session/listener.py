@@ -144,6 +144,7 @@ class AgentListener:
                 self.batch.say(text)
                 self._obey_words(text)
             case contract.ToolEnd(tool=tool, summary=summary, ok=ok):
+                self._count_call()
                 run_id = self._run.spec.run_id
                 self.batch.add(ToolUsed(run_id, tool, one_line(redact(summary)), ok))
             case contract.TodoShown(items=items):
@@ -177,6 +178,11 @@ class AgentListener:
             case _:
                 assert_never(event)
 
+    def _count_call(self) -> None:
+        """Count a tool's use as a turn, where nothing counts the calls of the model that led to it."""
+        if self._run.agent.metering is contract.Metering.AGENT:
+            self.batch.meter(contract.Usage(0.0, 0, 0))
+
     def _reach(self, request: messages.HostRequest) -> None:
         reached = host_reached(self._run.spec.run_id, request)
         if len(self._hosts) < MAX_HOSTS and reached not in self._hosts:
@@ -198,6 +204,7 @@ class AgentListener:
             self.batch.add(listed)
 
     def _handle_call(self, call: BoardCall | BadCall, reply: Reply) -> None:
+        self._count_call()
         if isinstance(call, BadCall):
             reply(call.call_id, {"error": call.problem})
             return

@@ -5,16 +5,17 @@ from pathlib import Path
 
 import pytest
 
+from ledger.model.policy_settings import EFFORTS
 from ledger.parts import UnknownPartError
 from runner import agents, workspaces
-from runner.agents.contract import Dialogue, Layout, Phase, Task
+from runner.agents.contract import Dialogue, Layout, Metering, Phase, Task
 
 LAYOUT = Layout(
     "/workspace/repo", "/workspace/home", "/workspace/out", "/tools/python3", "/player",
     "http://127.0.0.1:4000", "http://127.0.0.1:4001",
 )  # fmt: skip
 MODELS = {"scripted": "hello"}  # agent -> a model that is always there, where `default` is none
-PROVIDERS = {"anthropic", "openai", "compatible", "subscription"}
+PROVIDERS = {"anthropic", "openai", "compatible", "gemini", "subscription"}
 HOSTILE = [
     "",
     "{",
@@ -48,6 +49,7 @@ def test_it_says_what_it_is_and_what_it_needs(name: str) -> None:
     assert agent.name == name
     assert agent.version
     assert set(agent.secrets) <= PROVIDERS
+    assert (agent.metering in Metering, set(agent.efforts) <= set(EFFORTS)) == (True, True)
     assert workspaces.backends_of(agent)
     assert bool(agent.models("default")) == bool(agent.secrets)
     assert agent.trusted == (not agent.secrets)

@@ -70,7 +70,7 @@ class Stand:
     def providers(self, url: str, key: str | None = None) -> Mapping[str, Provider]:
         """Return every provider at `url`."""
         paid = self.key if key is None else key
-        return {name: Provider(name, url, paid) for name in ("anthropic", "openai", "compatible")}
+        return {name: Provider(name, url, paid) for name in ("anthropic", "openai", "compatible", "gemini")}
 
     def spec(self, tools: ToolSpec | None = None, *, planned: bool = True, **changes: Any) -> RunSpec:
         """Return a queued order for the agent in a container.
@@ -133,6 +133,13 @@ class Stand:
         for container in self.containers():
             api.kill(container["Id"])
         api.close()
+
+    def effort_of(self, body: Mapping[str, Any]) -> Any:
+        """Return the effort that a request of any protocol asks for; None for none."""
+        for name, key in (("output_config", "effort"), ("reasoning", "effort")):
+            if isinstance(body.get(name), dict) and key in body[name]:
+                return body[name][key]
+        return body.get("reasoning_effort")
 
     def usd(self) -> float:
         """Return the dollars of the run, as its events add up."""

@@ -3,7 +3,8 @@
 import pytest
 
 from ledger.states import Ending, RunState
-from tests.contracts.stand import COMMIT, EDIT, FINISH, PLAN, Stand
+from runner.agents import load
+from tests.contracts.stand import COMMIT, EDIT, FINISH, PLAN, Stand, first_of_all
 from tests.runner.world import BRANCH, git
 
 pytestmark = pytest.mark.timeout(600)
@@ -35,3 +36,14 @@ def test_a_plan_waits_for_approval_and_the_work_goes_on_in_the_same_session(stan
     assert stand.world.ended().ending is Ending.SUCCEEDED, stand.world.ended()
     assert len({event.session_id for event in stand.world.of("TurnStarted") if event.session_id}) <= 1
     assert len(stand.world.of("SessionStarted")) == 1
+
+
+@first_of_all("opencode")
+def test_the_effort_of_the_policy_reaches_the_model_in_the_providers_own_words(stand: Stand) -> None:
+    if not load(stand.agent).efforts:
+        return
+    stand.scenario(work=[EDIT, COMMIT, FINISH])
+    stand.run(stand.spec(effort="low"))
+    assert stand.world.ended().ending is Ending.SUCCEEDED, stand.world.ended()
+    said = [stand.effort_of(request.body) for request in stand.model.requests if request.body.get("tools")]
+    assert set(said) == {"low"}, said

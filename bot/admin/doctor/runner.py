@@ -127,8 +127,8 @@ def agents(context: DoctorContext) -> Iterator[CheckResult]:
         yield warn(
             "models",
             f"no provider's key is set: {_only(_is_free)} can work",
-            f"{how_to_pay('anthropic', subscription=True)}; {how_to_pay('openai')}; or set "
-            "CARDINAL_COMPATIBLE_KEY with its _URL",
+            f"{how_to_pay('anthropic', subscription=True)}; {how_to_pay('openai')}; "
+            f"{how_to_pay('gemini')}; or set CARDINAL_COMPATIBLE_KEY with its _URL",
         )
 
 

@@ -45,7 +45,7 @@ def carry_out(context: OutboxContext, intent: AskAssistant, entry: Entry) -> Act
     trust = assistant.trust_of(context, card)
     prompt = assistant_prompt.conversation(card, recent, instructions=column.instructions, trust=trust)
     try:
-        answer = assistant.ask_model(context, entry, column.agent, column.model, prompt)
+        answer = assistant.ask_model(context, entry, column, prompt)
     except GivenUpError as error:
         return assistant.failure(card.card_id, "the planning assistant", error.because)
     brief = assistant_prompt.brief_of(answer.text)

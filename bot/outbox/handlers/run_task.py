@@ -38,7 +38,8 @@ def carry_out(context: OutboxContext, intent: RunTask, entry: Entry) -> ActResul
         form=task_answer.form(intent),
     )
     try:
-        answer = assistant.ask_model(context, entry, column.agent, intent.model or column.model, prompt)
+        asked = column.model_copy(update={"model": intent.model or column.model})
+        answer = assistant.ask_model(context, entry, asked, prompt)
     except GivenUpError as error:
         return assistant.failure(card.card_id, f"the rule {intent.rule}", error.because, intent.rule)
 

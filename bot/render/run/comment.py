@@ -115,7 +115,7 @@ def _facts(story: Story) -> str:
     # The account of a run that did not succeed has its cost, too.
     accounted = _is_unsuccessful(run) and (story.reported is None or not run_story.has_begun(run))
     cost = "" if accounted else run_story.describe_spent(story)
-    facts = (line(run.agent, 40), where, mode, flow, attempt, cost, run_story.work_place(story))
+    facts = (line(run.played, 60), where, mode, flow, attempt, cost, run_story.work_place(story))
     return " · ".join(part for part in facts if part)
 
 

@@ -15,6 +15,7 @@ from ledger.rows.runs import RunRow
 from ledger.rows.threads import ThreadRow
 from ledger.states import RUN_HELD, Ending, RunState
 from ledger.views.reports import ReportRow
+from rules.runs.cost import AS_REPORTED, cost_words
 from rules.text import count, usd
 
 STATES: Mapping[RunState, tuple[str, str]] = {
@@ -113,7 +114,7 @@ def minutes(seconds: float) -> str:
 def describe_spent(story: Story) -> str:
     """Return cost and time, each with its limit while the run lives."""
     run = story.run
-    cost, active = usd(run.usd), minutes(run.active_s)
+    cost, active = cost_words(run.usd, run.payer), minutes(run.active_s)
     if run.ending is not None:
         # The usage of a worker that died is not known in full.
         return f"{'at least ' if run.ending is Ending.LOST else ''}{cost} · {active}"
@@ -121,7 +122,7 @@ def describe_spent(story: Story) -> str:
         return ""
     budget, limit = budget_of(story), limit_of(story, "timeout_minutes")
     if budget is not None:
-        cost += f" of {usd(budget)}"
+        cost = f"{usd(run.usd)} of {usd(budget)}{AS_REPORTED if run.is_reported else ''}"
     if limit is not None:
         active = f"{run.active_s / 60:.0f} of {limit:.0f} min"
     return f"{cost} · {active}"

@@ -108,9 +108,11 @@ class JobRun(ApiModel):
     attempt: int
     mode: str
     agent: str
+    effort: str = Field(description="How much the agent's model is told to think; empty for its own")
     by: str = Field(description="The account that requested it")
     branch: str
     usd: float
+    cost_is_reported: bool = Field(description="The cost is the agent's own word: nothing else counted it")
     active_s: float = Field(description="Seconds of work")
     queued_at: datetime
     ended_at: datetime | None
@@ -190,9 +192,11 @@ def run_summary(run: RunRow) -> JobRun:
         attempt=run.attempt,
         mode=run.mode,
         agent=run.agent,
+        effort=run.effort,
         by=run.by,
         branch=run.branch,
         usd=run.usd,
+        cost_is_reported=run.is_reported,
         active_s=round(run.active_s, 3),
         queued_at=run.queued_at,
         ended_at=run.ended_at,

@@ -13,6 +13,7 @@ from ledger.rows.plans import PlanRow
 from ledger.rows.questions import QuestionRow
 from ledger.views.checks import CheckRow
 from ledger.views.reports import ReportRow
+from rules.runs.cost import AS_REPORTED
 from rules.text import count, state_word, usd
 
 MAX_CHARS = 400_000  # of a document
@@ -75,6 +76,7 @@ def _card_parts(job: Job, runs: Sequence[JobRunDetail], conversation: Sequence[M
 
 
 def _run_parts(run: JobRunDetail, head: str) -> Iterator[str]:
+    spent = usd(run.usd) + (AS_REPORTED if run.cost_is_reported else "")
     yield f"{head} Run {run.run}: {state_word(run.status)}"
     yield _facts(
         ("Work", f"{code(run.repository)}, branch {code(run.branch)}" if run.repository else ""),
@@ -82,7 +84,7 @@ def _run_parts(run: JobRunDetail, head: str) -> Iterator[str]:
         ("Requested by", code(run.by)),
         ("Queued", f"{run.queued_at:%Y-%m-%d %H:%M} UTC"),
         ("Ended", f"{run.ended_at:%Y-%m-%d %H:%M} UTC" if run.ended_at else ""),
-        ("Cost", f"{usd(run.usd)}, {run.active_s / 60:.1f} min at work, {count(run.turns, 'turn')}"),
+        ("Cost", f"{spent}, {run.active_s / 60:.1f} min at work, {count(run.turns, 'turn')}"),
         (
             "Changed",
             f"{count(run.files_changed, 'file')}, {count(run.lines_changed, 'line')}" if run.head else "",

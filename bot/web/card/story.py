@@ -17,7 +17,8 @@ from ledger.ids import CardId
 from ledger.queries import timeline
 from ledger.queries.timeline import MAX_EVENTS, WORDS_CHARS, TimelineRow
 from ledger.rows.runs import RunRow
-from rules.text import brief, count, kind_of_run, plain, state_word, usd
+from rules.runs.cost import cost_words
+from rules.text import brief, count, kind_of_run, plain, state_word
 
 NONE = Markup()
 MAX_PAYLOAD = 2000
@@ -103,7 +104,7 @@ def _sum_up(run: RunRow | None) -> str:
         kind_of_run(run.attempt, run.kind),
         ", ".join(sums),
         took,
-        usd(run.usd) if run.usd else "",
+        cost_words(run.usd, run.payer) if run.usd else "",
     )
     return " · ".join(filter(None, parts))
 

@@ -26,9 +26,10 @@ from ledger.rows.runs import RunRow
 from ledger.views import checks, ci, reports, runs
 from ledger.views.checks import CheckRow
 from rules.policy.model import Policy
+from rules.runs.cost import cost_words
 from rules.runs.gate import MergeCondition, list_merge_conditions
 from rules.snapshot import CardPull, Snapshot
-from rules.text import count, plain, usd
+from rules.text import count, plain
 from runner.artifacts.backend import StoreError
 from runner.artifacts.store import store_of
 
@@ -92,10 +93,11 @@ def work_of(site: Site, visit: SignIn, snapshot: Snapshot, policy: Policy) -> Wo
     if pull is not None and ci_row is not None and ci_row.head == pull.head:
         conditions[1:1] = [_ci(pull, ci_row.settled, ci_row.pending, [plain(it.name, 60) for it in red])]
     results = [_check(it) for it in newest(done)[-MAX_CHECKS:]]
+    cost = cost_words(run.usd, run.payer) if run.usd else ""
     view = WorkView(
         run_id=run.run_id,
         report=report_view(known.get(run.run_id), snapshot.brief, done),
-        facts=" · ".join(filter(None, (run.run_id, plain(run.agent), usd(run.usd) if run.usd else ""))),
+        facts=" · ".join(filter(None, (run.run_id, plain(run.played), cost))),
         files=fit_rows(files[:MAX_FILES]),
         totals=_totals(run, files),
         cut=len(files) > MAX_FILES or len(files) < run.files_changed,

@@ -30,6 +30,7 @@ from ledger.states import Ending
 from ledger.views.checks import CheckRow, TierRow
 from ledger.views.stages import StageRow
 from rules.card.workflow_choice import describe_workflow
+from rules.runs.cost import AS_REPORTED
 from rules.text import brief, count, kind_of_run, plain, state_word, usd
 from runner.checks import failure
 
@@ -276,7 +277,7 @@ def facts_of(run: RunRow) -> tuple[tuple[str, str], ...]:
     """Return the facts of a run, as pairs of a name and a value."""
     by = "a push" if (run.kind, run.by) == (CHECK, BY_PUSH) else run.by
     return (
-        ("Agent", plain(f"{run.agent} {run.agent_version}".strip())),
+        ("Agent", plain(f"{run.played} {run.agent_version}".strip())),
         ("Asked by", plain(f"{by}{f' ({run.door})' if run.door else ''}")),
         ("Repository", plain(run.repository)),
         ("Branch", plain(run.branch)),
@@ -293,6 +294,7 @@ def spending_of(rows: RunRows, settings: dict[str, object]) -> tuple[tuple[str, 
     )
     limit = settings.get("timeout_minutes")
     estimate = " (an estimate: a subscription pays)" if run.payer == SUBSCRIPTION else ""
+    estimate = AS_REPORTED if run.is_reported else estimate
     cost = f"{usd(run.usd)}{f' of {usd(float(allowed))}' if isinstance(allowed, int | float) else ''}"
     time = brief(timedelta(seconds=run.active_s))
     tokens = f"{run.input_tokens:,} in · {run.output_tokens:,} out"

@@ -43,6 +43,7 @@ from rules.card.preferences import choose_priority, describe_next_run
 from rules.chatops.offers import CommandOffer, Urgency
 from rules.explain import explain_with_workflow
 from rules.policy.model import Policy
+from rules.runs.cost import cost_words
 from rules.snapshot import Snapshot, is_outside
 from rules.text import brief, plain, sentence, state_word, usd
 
@@ -274,7 +275,7 @@ def _describe_leave(db: Connection, card: CardRow) -> str:
 
 def _run(run: RunRow) -> tuple[str, str, str, str]:
     took = brief(timedelta(seconds=run.active_s)) if run.active_s else ""
-    return run.run_id, state_word(run.status), took, usd(run.usd) if run.usd else ""
+    return run.run_id, state_word(run.status), took, cost_words(run.usd, run.payer) if run.usd else ""
 
 
 def _readable(

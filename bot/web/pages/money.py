@@ -24,10 +24,11 @@ from rules.text import count, plain, state_word, usd
 DAYS, USUAL_DAYS = (7, 30, 90), 30
 FIGURES = (
     *("usd", "runs", "needed_person", "people_s", "workers_s", "agents_s"),
-    *("merged", "usd_per_merge", "hours_per_merge", "estimated_usd"),
+    *("merged", "usd_per_merge", "hours_per_merge", "estimated_usd", "reported_usd"),
 )
 WAIT_FIGURES = ("people_s", "worker_s", "agent_s")
 ESTIMATE = "{usd} of this is an estimate from the price list: those runs were paid by a subscription."
+REPORTED = "{usd} of this is as the agents report: nothing else counted it."
 LIMIT_FIGURES = ("spent_usd", "reserved_usd", "projected_usd", "limit_usd")
 
 
@@ -46,6 +47,7 @@ def mount(site: Site) -> None:
             lines=(
                 *(() if figures.runs or figures.usd else ("No spending that you may see.",)),
                 *((ESTIMATE.format(usd=usd(figures.estimated_usd)),) if figures.estimated_usd else ()),
+                *((REPORTED.format(usd=usd(figures.reported_usd)),) if figures.reported_usd else ()),
             ),
             headline=_headline(figures),
             facts=_facts(figures),

@@ -46,7 +46,7 @@ TITLE = "Change {what} of the board's policy"
 BODY = "`{login}` proposes this on Cardinal's policy page. The check `cardinal/policy` says what it would do."
 NOTHING = "Nothing differs from the policy in force: change a setting first."
 # What each kind of column is set by, in this order; all that a column of that kind may have can be typed.
-_WORK = ("agent", "model", "instructions", "budget_usd", "timeout_minutes", "concurrency")
+_WORK = ("agent", "model", "effort", "instructions", "budget_usd", "timeout_minutes", "concurrency")
 FIELDS: Mapping[str, tuple[str, ...]] = {
     "execution": (
         *(*_WORK, "usd_per_day", "plan_approval", "tools.network", "reviewers", "recent_work", "workflow"),
@@ -54,7 +54,7 @@ FIELDS: Mapping[str, tuple[str, ...]] = {
         *("workspace", "folder", "checks"),
     ),
     "review": ("on_changes_requested.move",),
-    "planning": ("agent", "model", "instructions"),
+    "planning": ("agent", "model", "effort", "instructions"),
 }
 WHOLE = (
     "board.limits.runs",

@@ -23,7 +23,8 @@ from ledger.queries import run_list
 from ledger.queries.run_list import ListedRun, RunChoices
 from ledger.queue.sign_ins import SignIn
 from ledger.states import RunStatus
-from rules.text import brief, plain, sentence, state_word, usd
+from rules.runs.cost import cost_words
+from rules.text import brief, plain, sentence, state_word
 
 PAGE, MAX_ROWS = 50, 5 * list_runs.MAX_LISTED  # runs of a page, and of a CSV
 MAX_OFFERED = 100  # names that a field suggests; others can be typed
@@ -147,7 +148,7 @@ def _row(site: Site, it: ListedRun) -> dict[str, object]:
         "why": plain(explain_run(run, it.because), MAX_WHY),
         "agent": plain(run.agent),
         "by": plain(run.by),
-        "cost": usd(run.usd) if run.usd else "",
+        "cost": cost_words(run.usd, run.payer) if run.usd else "",
         "took": brief((run.ended_at or site.clock()) - run.claimed_at) if run.claimed_at else "",
         "queued": stamp(run.queued_at),
     }

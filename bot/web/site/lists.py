@@ -14,7 +14,8 @@ from bot.web.site.visibility import path_of
 from ledger.ids import CardId
 from ledger.queries.lanes import ListedCard
 from ledger.states import CardState, Reason
-from rules.text import brief, plain, state_word, usd
+from rules.runs.cost import cost_words
+from rules.text import brief, plain, state_word
 
 MAX_TITLE = 120
 MAX_PART = 7_500  # bytes of HTML of one list among others on a page
@@ -83,7 +84,7 @@ def card_view(card: ListedCard, now: datetime) -> CardView:
         waits=brief(now - card.state_at),
         people=plain(", ".join(card.people)),
         run=card.run_id or "",
-        cost=usd(card.usd) if card.usd else "",
+        cost=cost_words(card.usd, card.payer) if card.usd else "",
         usd=card.usd or 0.0,
         age=age_of(card.state, now - card.state_at),
         has_failed=card.reason == Reason.RUN_FAILED,

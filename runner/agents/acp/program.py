@@ -3,27 +3,20 @@
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from enum import StrEnum
 
 from runner.agents import contract
 from runner.agents.acp.dialogue import AcpDialogue
-from runner.agents.contract import Layout, Phase, Task
+from runner.agents.contract import Layout, Metering, Phase, Task
 
 NO_KEY = "cardinal-gateway"  # where a key would be: the gateway knows the real one
-
-
-class Metering(StrEnum):
-    """Who counts what a program's model calls cost."""
-
-    GATEWAY = "gateway"
-    PROGRAM = "program"  # the program's own word: nothing outside it can check that
 
 
 @dataclass(frozen=True, slots=True)
 class AcpProgram:
     """One program. In `argv`, `env` and `files`, {gateway}, {model} and {home} are filled in.
 
-    `provider` is whose protocol it speaks with the gateway, `models` what `default` and `small` mean to it.
+    `provider` is whose protocol it speaks with the gateway, empty for one that has a login of its own;
+    `models` are what `default` and `small` mean to it.
     `chat_argv` follows `argv` where it may only answer. `files` are written to a folder of the turn, {files}.
     `clears` are paths of the home that are emptied before each start, each with patterns of what stays: an
     agent could leave settings there that are obeyed without asking. `sessions` are patterns of the files of
@@ -61,11 +54,13 @@ class AcpAgent:
     """The adapter of a program that is described by data."""
 
     trusted = False
+    efforts: tuple[str, ...] = ()
 
     def __init__(self, program: AcpProgram) -> None:
         self.program = program
         self.name, self.version, self.in_image = program.name, program.version, program.in_image
-        self.secrets: tuple[str, ...] = (program.provider,)
+        self.secrets: tuple[str, ...] = (program.provider,) if program.provider else ()
+        self.metering = program.metering
 
     def models(self, wanted: str) -> tuple[str, ...]:
         """Return the one model that it asks for; a name that is not ours stays as it is."""
@@ -79,7 +74,7 @@ class AcpAgent:
 
     def begin(self, task: Task, layout: Layout) -> contract.Dialogue:
         model = self.models(task.model)[0]
-        by_program = self.program.metering is Metering.PROGRAM
+        by_program = self.program.metering is Metering.AGENT
         return AcpDialogue(task, layout, self._command(task, layout, model), model=model, meters=by_program)
 
     def _command(self, task: Task, layout: Layout, model: str) -> contract.Command:

@@ -9,8 +9,9 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from ledger.model.policy_settings import EFFORTS
 from runner.agents import contract
-from runner.agents.contract import Command, Dialogue, Layout, Phase, Task
+from runner.agents.contract import Command, Dialogue, Layout, Metering, Phase, Task
 from runner.agents.json_lines import JsonLinesDialogue, json_line
 from runner.text.plain import cut_bytes, one_line
 
@@ -64,7 +65,8 @@ def command(task: Task, layout: Layout, model: str) -> Command:
     """Return the program with its first prompt; it exits with code 0 when its stdin ends after a turn."""
     chat = task.phase is Phase.CHAT
     scene = _ANSWERING if chat else _working(task, layout)
-    argv = (*_STREAM, *_ALONE, f"--model={model}", *scene)
+    effort = (f"--effort={task.effort}",) if task.effort else ()
+    argv = (*_STREAM, *_ALONE, f"--model={model}", *effort, *scene)
     return Command(argv, user_message(task.prompt), _environment(layout, model))
 
 
@@ -338,6 +340,8 @@ class Claude:
     secrets: tuple[str, ...] = ("anthropic", "subscription")
     trusted = False
     in_image = True
+    metering = Metering.GATEWAY
+    efforts = EFFORTS
 
     def models(self, wanted: str) -> tuple[str, ...]:
         """Return the one model that it and its subagents ask for; a name that is not ours stays as it is."""

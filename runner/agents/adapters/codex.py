@@ -9,6 +9,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from ledger.model.policy_settings import EFFORTS
 from runner.agents import contract
 from runner.agents.contract import (
     AgentEvent,
@@ -52,6 +53,8 @@ def argv(task: Task, layout: Layout, model: str) -> tuple[str, ...]:
     """
     chat = task.phase is Phase.CHAT
     settings = _provider(layout, model) | _quiet(chat=chat) | ({} if chat else _board(layout))
+    if task.effort:
+        settings["model_reasoning_effort"] = task.effort
     words = (word for key, value in settings.items() for word in ("-c", f"{key}={json.dumps(value)}"))
     return ("sh", "-c", _START, PROGRAM, "app-server", "--strict-config", *words)
 
@@ -492,6 +495,8 @@ class Codex:
     secrets: tuple[str, ...] = ("openai",)
     trusted = False
     in_image = True
+    metering = contract.Metering.GATEWAY
+    efforts = EFFORTS
 
     def models(self, wanted: str) -> tuple[str, ...]:
         """Return the one model that it asks for; a name that is not ours stays as it is."""

@@ -1,18 +1,32 @@
 """The agent OpenCode: a bridge beside its server speaks JSON lines with us, and HTTP with it."""
 
+from collections.abc import Callable
 from typing import Any
 
+from ledger.model.policy_settings import EFFORTS
 from runner.agents import contract
 from runner.agents.json_lines import JsonLinesDialogue, json_line
 from runner.text.plain import cut_bytes, one_line
 
 VERSION = "1.18.33"
 MODELS = {"default": "deepseek-v4-pro", "small": "deepseek-v4-flash"}
-# How a provider's SDK is called, and where the gateway has that provider.
-_PROVIDERS = {
-    "anthropic": {},
-    "openai": {},
-    "compatible": {"npm": "@ai-sdk/openai-compatible", "name": "Cardinal's gateway"},
+# Our name of a provider, OpenCode's own, the version of its API, and what OpenCode does not know about it.
+_PROVIDERS: dict[str, tuple[str, str, dict[str, str]]] = {
+    "anthropic": ("anthropic", "v1", {}),
+    "openai": ("openai", "v1", {}),
+    "gemini": ("google", "v1beta", {}),
+    "compatible": (
+        "compatible",
+        "v1",
+        {"npm": "@ai-sdk/openai-compatible", "name": "Cardinal's gateway"},
+    ),
+}
+# The option of a provider's SDK that says how much a model thinks.
+_EFFORTS: dict[str, Callable[[str], dict[str, object]]] = {
+    "anthropic": lambda effort: {"effort": effort},
+    "openai": lambda effort: {"reasoningEffort": effort},
+    "gemini": lambda effort: {"thinkingConfig": {"thinkingLevel": effort}},
+    "compatible": lambda effort: {"reasoningEffort": effort},
 }
 _WORD = "cardinal-gateway"  # where a key would be: the gateway knows the real one
 _BOARD = "board"
@@ -49,17 +63,15 @@ _PERMISSION = {
 
 
 class OpenCode:
-    """The adapter of OpenCode; its models are `anthropic/NAME`, `openai/NAME`, or a chat provider's names."""
+    """The adapter of OpenCode; its models are `anthropic/NAME`, `openai/NAME`, `gemini/NAME`, or others."""
 
     name = "opencode"
     version = VERSION
-    secrets: tuple[str, ...] = (
-        "compatible",
-        "anthropic",
-        "openai",
-    )  # which one depends on the model's prefix
+    secrets: tuple[str, ...] = tuple(_PROVIDERS)  # which one depends on the model's prefix
     trusted = False
     in_image = True
+    metering = contract.Metering.GATEWAY
+    efforts = EFFORTS
 
     def models(self, wanted: str) -> tuple[str, ...]:
         """Return the one model that it asks for, as its provider names it."""
@@ -83,7 +95,7 @@ class OpenCodeDialogue(JsonLinesDialogue):
     def __init__(self, task: contract.Task, layout: contract.Layout) -> None:
         provider, model = _model(task.model)
         chat = task.phase is contract.Phase.CHAT
-        message: dict[str, object] = {"model": {"providerID": provider, "modelID": model}}
+        message: dict[str, object] = {"model": {"providerID": _PROVIDERS[provider][0], "modelID": model}}
         if chat:
             message["tools"] = {"*": False}
         self._repo = layout.repo.rstrip("/") + "/"
@@ -182,20 +194,23 @@ def _model(wanted: str) -> tuple[str, str]:
 def _config(
     task: contract.Task, layout: contract.Layout, provider: str, model: str, *, chat: bool
 ) -> dict[str, object]:
-    known: dict[str, object] = {} if provider != "compatible" else _UNKNOWN
+    known: dict[str, object] = {} if provider != "compatible" else dict(_UNKNOWN)
+    if task.effort:
+        known["options"] = _EFFORTS[provider](task.effort)
     permission = {"*": "deny"} if chat else _PERMISSION | ({"edit": "deny"} if task.read_only else {})
     board = {"type": "remote", "url": f"{layout.gateway}/board", "enabled": True, "timeout": _BOARD_MS}
+    own, version, more = _PROVIDERS[provider]
     return {
         "provider": {
-            provider: {
-                **_PROVIDERS[provider],
-                "options": {"baseURL": f"{layout.gateway}/{provider}/v1", "apiKey": _WORD},
+            own: {
+                **more,
+                "options": {"baseURL": f"{layout.gateway}/{provider}/{version}", "apiKey": _WORD},
                 "models": {model: known},
             }
         },
-        "enabled_providers": [provider],
-        "model": f"{provider}/{model}",
-        "small_model": f"{provider}/{model}",
+        "enabled_providers": [own],
+        "model": f"{own}/{model}",
+        "small_model": f"{own}/{model}",
         "permission": permission,
         "mcp": {} if chat else {_BOARD: board},
         "autoupdate": False,

@@ -254,6 +254,8 @@ class Scripted:
     secrets: tuple[str, ...] = ()
     trusted = True
     in_image = False
+    metering = contract.Metering.GATEWAY  # its scenario's figures cost nobody anything
+    efforts: tuple[str, ...] = ()
 
     def models(self, wanted: str) -> tuple[str, ...]:
         return ()

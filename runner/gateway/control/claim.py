@@ -10,8 +10,9 @@ from contextlib import AbstractContextManager, contextmanager
 
 from ledger.events.agent import HostReached, SecretSent
 from ledger.events.run import CHECK
+from ledger.events.turn import OWN_LOGIN
 from ledger.ids import RunId
-from runner.agents.contract import AgentAdapter
+from runner.agents.contract import AgentAdapter, Metering
 from runner.errors import MissingSecretError
 from runner.exec.deadline import Deadline
 from runner.gateway.control.link import Gateway
@@ -69,9 +70,9 @@ def gateway_for(
 ) -> Iterator[Gateway | None]:
     """Give a gateway for the time of a `with`; its folder has that name. Raises SpawnError.
 
-    None where the agent needs no provider, and the terms grant neither a network nor a tool server.
+    None where the agent needs none, and the terms grant neither a network nor a tool server.
     """
-    if not agent.secrets and terms.network == "none" and not terms.servers:
+    if agent.trusted and terms.network == "none" and not terms.servers:
         yield None
         return
     wanted = _payable(agent, providers)
@@ -114,6 +115,8 @@ def _list_added_headers(spec: RunSpec, secrets: Mapping[str, str]) -> tuple[Adde
 
 def payer(agent: AgentAdapter, model: str, providers: Mapping[str, Provider]) -> str:
     """Return the name of the provider that is paid for the agent's model; empty where none is."""
+    if agent.metering is Metering.AGENT:
+        return OWN_LOGIN
     from runner.gateway.models.routes import payer_of  # its imports are for who has a gateway
 
     paid = payer_of(agent.provider(model), _payable(agent, providers)) if agent.secrets else None

@@ -199,6 +199,8 @@ class Forward:
         given = parse_event(body)
         if status >= 500 or status in (_RETRIED, 429):
             self._fail(call, status, f"{call.provider.name} answered {status}: {_error_text(given)}")
+        elif status >= 300 and call.route.wire.refuses_key(given):
+            self._fail(call, 401, "")
         elif status >= 300 or call.meter is None:
             self.report_usage(call)
         else:

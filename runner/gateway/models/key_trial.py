@@ -10,7 +10,7 @@ import httpx2
 
 from runner.gateway.control.terms import Waits
 from runner.gateway.models.protocol import ModelRequest, parse_event
-from runner.gateway.models.routes import ROUTES, open_transport, provider_request, upstream_of
+from runner.gateway.models.routes import open_transport, provider_request, route_of, upstream_of
 from runner.gateway.models.upstream import AgentRequest
 from runner.run.provider import Provider, setting_of
 from runner.text.plain import one_line
@@ -20,7 +20,7 @@ _REFUSED = {401: "it does not know the key", 403: "the key may not use the model
 _HEADERS = ((b"content-type", b"application/json"), (b"anthropic-version", b"2023-06-01"))
 _BODY_BYTES = 64 * 1024
 _CODE = re.compile(
-    r"[a-z_]{1,40}"
+    r"[a-zA-Z_]{1,40}"
 )  # what providers call an error; their sentences may hold a part of the key
 _CHARS = 200
 
@@ -32,13 +32,15 @@ class _Way:
     route: str
     limit: str
     tokens: int = 1
+    words: str = "messages"
 
 
 _WAYS: Mapping[str, _Way] = {
     "anthropic": _Way("/anthropic/v1/messages", "max_tokens"),
     # 16 is the least. Source: developers.openai.com/api/reference, responses, max_output_tokens
-    "openai": _Way("/openai/v1/responses", "max_output_tokens", 16),
+    "openai": _Way("/openai/v1/responses", "max_output_tokens", 16, "input"),
     "compatible": _Way("/compatible/v1/chat/completions", "max_tokens"),
+    "gemini": _Way("/gemini/v1beta/models/{model}:generateContent", "maxOutputTokens", words="contents"),
 }
 
 
@@ -88,10 +90,16 @@ async def _try(provider: Provider, model: str, limit_s: float) -> KeyTrial:
 async def _ask(provider: Provider, model: str) -> tuple[int, str]:
     """Return the status of the answer, and what the provider calls the error."""
     way = _WAYS[provider.name]
-    words = "input" if provider.name == "openai" else "messages"
-    given = {"model": model, way.limit: way.tokens, words: [{"role": "user", "content": "Hi"}]}
+    route = route_of(way.route.format(model=model), b"")
+    if route is None:
+        raise ValueError(model)
+    said: dict[str, object] = {"content": "Hi"}
+    given: dict[str, object] = {"model": model, way.limit: way.tokens}
+    if route.wire.holder:
+        said, given = {"parts": [{"text": "Hi"}]}, {route.wire.holder: {way.limit: way.tokens}}
+    given[way.words] = [{"role": "user", **said}]
     request = ModelRequest(model, False, 1, given, json.dumps(given).encode(), (way.limit,))
-    incoming = AgentRequest(ROUTES[way.route].path, b"", request, _HEADERS)
+    incoming = AgentRequest(route.path, b"", request, _HEADERS)
     outgoing = await upstream_of(provider).outgoing(incoming)
     async with open_transport() as transport:
         response = await transport.handle_async_request(provider_request(outgoing, Waits(), _pass_over))
@@ -103,15 +111,17 @@ async def _ask(provider: Provider, model: str) -> tuple[int, str]:
                     break
         finally:
             await response.aclose()
-    code = _code_in(bytes(body))
+    answer = parse_event(bytes(body))
+    status = 401 if route.wire.refuses_key(answer) else response.status_code
+    code = _code_in(answer)
     shows_key = code in provider.key or (provider.key and provider.key in code)
-    return response.status_code, "" if shows_key else code
+    return status, "" if shows_key else code
 
 
-def _code_in(body: bytes) -> str:
-    """Return the error's `code`, or its `type`. Source: both providers' pages on errors."""
-    error = parse_event(body).get("error")
-    known = [error.get(name) for name in ("code", "type")] if isinstance(error, Mapping) else []
+def _code_in(answer: Mapping[str, object]) -> str:
+    """Return the error's `code`, or its `type` or `status`. Source: the providers' pages on errors."""
+    error = answer.get("error")
+    known = [error.get(name) for name in ("code", "type", "status")] if isinstance(error, Mapping) else []
     return next((text for text in known if isinstance(text, str) and _CODE.fullmatch(text)), "")
 
 

@@ -20,13 +20,16 @@ _UNSEEN_TOKENS = 1_000  # that a provider adds for its tools
 _WRITES = (
     (b'"1h"', 2.0),
     (b'"cache_control"', 1.25),
+    (b'"prompt_cache_options"', 1.25),
     (b"", 1.0),
-)  # Anthropic's factors for writing to its cache
+)  # Anthropic's and OpenAI's factors for writing to a cache
 _MIN_SHARE, _MAX_SHARE = 0.02, 4.0
 # No model writes faster, thinking included. Sources: Anthropic's models are measured at 70 to 200, and fast
 # mode multiplies by 2.5 (platform.claude.com/docs/en/build-with-claude/fast-mode); the fastest of Cerebras,
 # whose hardware also serves OpenAI's models, does 3,000 (inference-docs.cerebras.ai/models/overview).
-_TOKENS_PER_S: Mapping[str, float] = {"anthropic": 500.0, "openai": 3000.0, "compatible": 3000.0}
+_TOKENS_PER_S: Mapping[str, float] = {
+    "anthropic": 500.0, "openai": 3000.0, "compatible": 3000.0, "gemini": 3000.0,
+}  # fmt: skip
 _REMEMBERED = 20_000
 
 
@@ -84,7 +87,8 @@ class Meter:
         self._expected_usd = 0.0
         self._held: Reservation | None = None
         self._limit_tokens = 0
-        self.reading = Reading(context=dict(request.context))
+        searches = bool(request.given.get("web_search_options"))  # once; Chat Completions does not say so
+        self.reading = Reading(context=dict(request.context), searches=int(searches))
 
     def _estimate(self, known_weight: Weight, fresh: Weight) -> None:
         """Set the input's usual and maximal cost; no token is less than a byte."""
@@ -198,7 +202,9 @@ class Meter:
 
     def _exact(self) -> Cost | None:
         reading = self.reading
-        return self._price.cost(reading.figures, self._wire.usage, reading.context, self._at)
+        return self._price.cost(
+            reading.figures, self._wire.usage, reading.context, self._at, searches=reading.searches
+        )
 
     def _cost(self, worked_s: float) -> Cost:
         """Return the cost by the provider's final figures, else the most that it can have written by now."""
@@ -209,8 +215,14 @@ class Meter:
             if reading.ended and reading.counted:
                 return cost
         else:
+            priced = cost is not None
             output = cost.output_tokens if cost is not None else 0
-            cost = Cost(self._usual_usd + output * self._token_usd, self._input_tokens, output)
+            usd = self._usual_usd + output * self._token_usd
+            cost = Cost(usd, self._input_tokens, output, estimated=True)
+            if (
+                priced and reading.ended and reading.counted
+            ):  # Ollama leaves out a prompt that it has in its cache
+                return cost
         written = max(tokens_of(reading.text_bytes), self._producible(worked_s))
         more = max(0, written - cost.output_tokens)
         usd = cost.usd + more * self._token_usd

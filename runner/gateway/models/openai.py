@@ -87,6 +87,9 @@ class Responses(_OpenAI):
             return
         reading.take(response.get("usage"), last=True)
         reading.note("service_tier", response.get("service_tier"))
+        output = response.get("output")
+        items = [item for item in output if isinstance(item, Mapping)] if isinstance(output, list) else []
+        reading.searches = sum(item.get("type") == "web_search_call" for item in items)
         reading.ended = True
         if response.get("status") == "failed" or response.get("error"):
             reading.fail(response.get("error"))
@@ -115,6 +118,7 @@ class Chat(_OpenAI):
         """Add one chunk; usage comes with the last. Not every provider ends its stream with `[DONE]`."""
         if payload.strip() == b"[DONE]":
             reading.ended = True
+            reading.take(reading.figures if reading.told else None, last=True)
             return
         given = parse_event(payload)
         if given.get("error"):
@@ -122,7 +126,9 @@ class Chat(_OpenAI):
         reading.note("service_tier", given.get("service_tier"))
         for choice in _choices(given):
             reading.text_bytes += _text_bytes(choice.get("delta"))
-            reading.ended = reading.ended or choice.get("finish_reason") is not None
+            reading.ended = reading.ended or bool(choice.get("finish_reason"))  # some say "" until then
+        # Not every server says why it ended: figures just before the last event are those of the whole.
+        reading.told = given.get("usage") is not None
         reading.take(given.get("usage"), last=reading.ended)
 
     def read_whole(self, reading: Reading, given: Mapping[str, Any]) -> None:

@@ -17,12 +17,18 @@ from runner.run.provider import BedrockProvider, Provider, TokenPrice, VertexPro
 _STEP_TOKENS = 10_000
 _REMEMBERED = 200
 _BYTES_PER_TOKEN = 4  # of English text and code, about
-_SELLERS = {"vertex": "google", "bedrock": "aws", "subscription": "anthropic"}  # as the list names who sells
+# As the list names who sells.
+_SELLERS = {"vertex": "google", "bedrock": "aws", "subscription": "anthropic", "gemini": "google"}
 _REGIONAL = 1.1  # source: platform.claude.com/docs/en/build-with-claude/claude-on-vertex-ai
 _FLAT = {
     "anthropic": ("input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens"),
     "openai": ("input_tokens", "output_tokens", "prompt_tokens", "completion_tokens"),
+    "google": (
+        *("promptTokenCount", "candidatesTokenCount", "thoughtsTokenCount", "cachedContentTokenCount"),
+        "toolUsePromptTokenCount",
+    ),
 }
+_HOLDERS = {"google": "usageMetadata"}  # of the figures in an answer; by default `usage`
 
 
 class UnknownPriceError(RunnerError):
@@ -53,12 +59,24 @@ class ModelPrice:
         self._rates: dict[object, tuple[float, float]] = {}
 
     def cost(
-        self, figures: Mapping[str, Any], form: tuple[str, str], context: Mapping[str, str], at: datetime
+        self,
+        figures: Mapping[str, Any],
+        form: tuple[str, str],
+        context: Mapping[str, str],
+        at: datetime,
+        *,
+        searches: int = 0,
     ) -> Cost | None:
-        """Return the cost of a provider's usage `figures`; None for unusable ones."""
+        """Return the cost of a provider's usage `figures`; None for unusable ones.
+
+        `searches` are those of the provider that its figures do not have.
+        """
         for counts in (figures, {name: figures[name] for name in _FLAT[form[0]] if name in figures}):
             try:
-                used = extract_usage({"usage": counts}, provider_id=form[0], api_flavor=form[1]).usage
+                answer = {_HOLDERS.get(form[0], "usage"): counts}
+                used = extract_usage(answer, provider_id=form[0], api_flavor=form[1]).usage
+                if searches:
+                    used += Usage(web_searches=searches)
                 cost = Cost(self._usd(used, context, at), int(used.input_tokens), int(used.output_tokens))
                 if math.isfinite(cost.usd):
                     return cost
@@ -126,3 +144,44 @@ def warm() -> None:
 
 def tokens_of(count_bytes: int) -> int:
     return -(-count_bytes // _BYTES_PER_TOKEN)
+
+
+@dataclass(frozen=True, slots=True)
+class ListedPrice:
+    """A model with its price, in dollars per million tokens. `own`: the operator set it."""
+
+    model: str
+    input_usd: float
+    output_usd: float
+    context_tokens: int
+    own: bool
+
+
+def list_prices(provider: Provider, at: datetime) -> tuple[ListedPrice, ...]:
+    """Return the models of a provider that have a price, as the gateway would price a short call of each.
+
+    Of a `compatible` provider that the list does not know by its address, only the operator's own are known.
+    """
+    own = {price.model for price in provider.prices}
+    names = dict.fromkeys((*own, *_listed(provider)))
+    listed = []
+    for name in names:
+        try:
+            price = price_of(provider, name)
+        except UnknownPriceError:
+            continue
+        input_usd, output_usd = (1e6 * usd for usd in price.rates(1, {}, at))
+        window = price.model.context_window or 0
+        listed.append(ListedPrice(name, input_usd, output_usd, window, name in own))
+    return tuple(listed)
+
+
+def _listed(provider: Provider) -> tuple[str, ...]:
+    seller = _SELLERS.get(provider.name, provider.name)
+    url = provider.url if provider.name == "compatible" else None
+    try:
+        known = data_snapshot.get_snapshot().find_provider(None, None if url else seller, url)
+    except LookupError:
+        return ()
+    claude = isinstance(provider, VertexProvider | BedrockProvider)  # they sell the models of others, too
+    return tuple(it.id for it in known.models if not it.deprecated and (not claude or "claude" in it.id))

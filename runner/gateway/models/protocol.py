@@ -9,7 +9,8 @@ from typing import Any
 
 from ledger.model.strict_json import StrictJsonError, parse_json
 from runner.errors import RunnerError
-from runner.gateway.models.request_contents import check_fields
+from runner.gateway.models import request_contents
+from runner.gateway.models.request_contents import Weight
 from runner.text.plain import one_line
 
 _END = re.compile(rb"\r\n\r\n|\n\n|\r\r|\n\r\n")  # source: html.spec.whatwg.org, 9.2.5
@@ -19,7 +20,9 @@ _EVENT_BYTES = 16_000_000
 _MAX_NAME = 200
 _WANTED = "stream_options.include_usage"
 _SEPARATORS = (b",", b"[", b"{")
-_OUTPUTS = ("output_tokens", "completion_tokens")  # no answer has none
+# No answer has none; the third is a sum, since Gemini leaves out what is 0.
+_OUTPUTS = ("output_tokens", "completion_tokens", "totalTokenCount")
+_THOUGHTS = (("thinking", "budget_tokens"), ("thinkingConfig", "thinkingBudget"))
 MAX_PARTS = 500_000  # nearly each is a token; the rest of a long request is words
 
 
@@ -87,7 +90,8 @@ class UnreadableCallError(RunnerError):
 class ModelRequest:
     """A request for a model's answer. `limits` are the fields that bound the answer, the usual one first.
 
-    `context` holds the other facts that the price depends on, `added` the fields that the gateway sets.
+    They are in the field `holder`, if it is not empty. `context` holds the other facts that the price depends
+    on, `added` the fields that the gateway sets.
     """
 
     model: str
@@ -98,19 +102,24 @@ class ModelRequest:
     limits: tuple[str, ...]
     context: Mapping[str, str] = field(default_factory=dict)
     added: Mapping[str, Any] = field(default_factory=dict)
+    holder: str = ""
 
     @property
     def limit_tokens(self) -> int:
         """The longest answer, by the highest of several limits; 0 without one."""
-        return max(count_of(self.given, name) for name in self.limits)
+        return max(count_of(held_in(self.given, self.holder), name) for name in self.limits)
 
     def limit(self, tokens: int) -> "ModelRequest":
         """Return the request with its answer limited to so many tokens."""
-        said = [name for name in self.limits if count_of(self.given, name)] or self.limits[:1]
-        added: dict[str, Any] = {name: min(tokens, count_of(self.given, name) or tokens) for name in said}
-        thinking = self.given.get("thinking")
-        if isinstance(thinking, Mapping) and count_of(thinking, "budget_tokens") >= tokens:
-            added["thinking"] = {**thinking, "budget_tokens": tokens // 2}  # it must be below the limit
+        held = held_in(self.given, self.holder)
+        said = [name for name in self.limits if count_of(held, name)] or self.limits[:1]
+        added: dict[str, Any] = {name: min(tokens, count_of(held, name) or tokens) for name in said}
+        for name, budget in _THOUGHTS:
+            thinking = held.get(name)
+            if isinstance(thinking, Mapping) and count_of(thinking, budget) >= tokens:
+                added[name] = {**thinking, budget: tokens // 2}  # it must be below the limit
+        if self.holder:
+            added = {self.holder: {**held, **added}}
         return replace(self, added={**self.added, **added})
 
     @property
@@ -133,14 +142,17 @@ class ModelRequest:
 class Reading:
     """An answer as far as it came. `figures` is the usage in the provider's own words, empty until it comes.
 
-    `text_bytes` counts the model's text; `ended`: the answer is complete; `counted`: the figures are those of
-    the whole output; `failure` is the provider's error.
+    `text_bytes` counts the model's text, `searches` those of the provider; `ended`: the answer is complete;
+    `counted`: the figures are those of the whole output; `told`: the newest event had some; `failure` is the
+    provider's error.
     """
 
     figures: dict[str, Any] = field(default_factory=dict)
     text_bytes: int = 0
+    searches: int = 0
     ended: bool = False
     counted: bool = False
+    told: bool = False
     failure: str = ""
     context: dict[str, str] = field(default_factory=dict)
 
@@ -172,14 +184,31 @@ class Wire(ABC):
 
     `usage` is the price list's name for its form of usage: provider and flavour. `fields` are the request
     fields of known cost, `priced_by` the one that changes the price. `limits` are the fields that bound an
-    answer; the first is set where a request has none.
+    answer, in the field `holder` if there is one; the first is set where a request has none.
     """
 
-    provider: str  # anthropic, openai or compatible
+    provider: str  # anthropic, openai, compatible or gemini
     usage: tuple[str, str]
     fields: frozenset[str]
     limits: tuple[str, ...]
     priced_by: str
+    holder: str = ""
+
+    def check(self, given: Mapping[str, Any]) -> None:
+        """Raise UnknownCostError for a field or a value of unknown cost."""
+        request_contents.check_fields(given, self.fields)
+
+    def weigh(self, name: str, part: object) -> Weight:
+        """Return the correction of the bytes of a part of the field `name`. Raises UnknownCostError."""
+        return request_contents.weigh(name, part)
+
+    def network_tool(self, given: Mapping[str, Any]) -> str:
+        """Return the first part of a request that reaches out; empty without any."""
+        return request_contents.find_network_tool(given)
+
+    def refuses_key(self, _answer: Mapping[str, Any]) -> bool:
+        """Whether an error with another status than 401 and 403 is about the key."""
+        return False
 
     def metering_fields(self, _given: Mapping[str, Any]) -> Mapping[str, Any]:
         """Return the fields that the gateway must set so that the answer can be metered."""
@@ -218,18 +247,24 @@ def parse_call(body: bytes) -> dict[str, Any]:
     return given
 
 
-def parse_request(wire: Wire, given: Mapping[str, Any], body: bytes) -> ModelRequest:
-    """Return the request. Raises UnreadableCallError and UnknownCostError."""
-    check_fields(given, wire.fields)
-    streamed = given.get("stream") or False
+def parse_request(
+    wire: Wire, given: Mapping[str, Any], body: bytes, *, model: str = "", streamed: bool = False
+) -> ModelRequest:
+    """Return the request; `model` and `streamed` are those of its path, if that says them.
+
+    Raises UnreadableCallError and UnknownCostError.
+    """
+    wire.check(given)
+    streamed = streamed or given.get("stream") or False
     if not isinstance(streamed, bool):
         raise UnreadableCallError("`stream` is neither true nor false")
+    held = held_in(given, wire.holder)
     for name in wire.limits:
-        if given.get(name) is not None and not count_of(given, name):
+        if held.get(name) is not None and not count_of(held, name):
             raise UnreadableCallError(f"`{name}` is no number of tokens")
     tier = given.get(wire.priced_by)
     return ModelRequest(
-        model=model_of(given),
+        model=model or model_of(given),
         streamed=streamed,
         turns=1 if given.get("tools") else 0,
         given=given,
@@ -237,6 +272,7 @@ def parse_request(wire: Wire, given: Mapping[str, Any], body: bytes) -> ModelReq
         limits=wire.limits,
         context={wire.priced_by: tier} if isinstance(tier, str) else {},
         added=wire.metering_fields(given),
+        holder=wire.holder,
     )
 
 
@@ -246,6 +282,14 @@ def model_of(given: Mapping[str, Any]) -> str:
     if not isinstance(model, str) or not 0 < len(model) <= _MAX_NAME:
         raise UnreadableCallError("`model` is no name of a model")
     return model
+
+
+def held_in(given: Mapping[str, Any], holder: str) -> Mapping[str, Any]:
+    """Return the object in the field `holder`, the request itself without one. Raises UnreadableCallError."""
+    held = (given.get(holder) or {}) if holder else given
+    if not isinstance(held, Mapping):
+        raise UnreadableCallError(f"`{holder}` is not a JSON object")
+    return held
 
 
 def count_of(given: Mapping[str, Any], name: str) -> int:

@@ -16,8 +16,16 @@ from runner.gateway.models.meter import Meter, ObservedUsage
 from runner.gateway.models.prices import UnknownPriceError, price_of
 from runner.gateway.models.protocol import ModelRequest, UnreadableCallError, Wire, parse_call
 from runner.gateway.models.protocol import parse_request as read_call
-from runner.gateway.models.request_contents import UnknownCostError, estimate_tokens, find_network_tool
-from runner.gateway.models.routes import LISTS, ROUTES, Route, missing_extra, models_listed, payer_of, wire_of
+from runner.gateway.models.request_contents import UnknownCostError, estimate_tokens
+from runner.gateway.models.routes import (
+    LISTS,
+    Route,
+    missing_extra,
+    models_listed,
+    payer_of,
+    route_of,
+    wire_of,
+)
 from runner.gateway.network.addresses import NetworkAccess
 from runner.run.provider import BedrockProvider, Provider, how_to_pay
 
@@ -37,7 +45,7 @@ class CallRefusedError(RunnerError):
 
 
 class Models:
-    """Serves the paths below /anthropic, /openai and /compatible."""
+    """Serves the paths below /anthropic, /openai, /compatible and /gemini."""
 
     def __init__(
         self,
@@ -78,7 +86,7 @@ class Models:
 
     async def __call__(self, scope: asgi.Scope, receive: asgi.Receive, send: asgi.Send) -> None:
         path, method = scope["path"], scope["method"]
-        route = ROUTES.get(path) if method == "POST" else None
+        route = route_of(path, scope["query_string"]) if method == "POST" else None
         if method == "HEAD":  # Claude Code looks in this way whether there is anybody
             await asgi.respond(send, 200, b"")
         elif method == "GET" and path in LISTS:
@@ -111,7 +119,7 @@ class Models:
                 request=request,
                 meter=meter,
                 headers=scope["headers"],
-                query=scope["query_string"],
+                query=scope["query_string"] if route.query is None else route.query,
             )
             await self._follow(call, receive, send)
         except CallRefusedError as refused:
@@ -150,14 +158,14 @@ class Models:
 
     def _read_request(self, route: Route, body: bytes) -> ModelRequest:
         given = parse_call(body)
-        request = read_call(route.wire, given, body)
+        request = read_call(route.wire, given, body, model=route.model, streamed=route.streamed)
         if request.model not in self._terms.models:
             listed = ", ".join(self._terms.models) or "none"
             raise CallRefusedError(
                 "model", f"the policy does not allow the model {request.model!r}, only: {listed}"
             )
         network = self._reach.network
-        reached = "" if network == "full" else find_network_tool(given)
+        reached = "" if network == "full" else route.wire.network_tool(given)
         if reached:
             said = f"`network: {network}` does not let the provider fetch for the agent: {reached}"
             more = f"`tools: {{network: full}}` of the {self._reach.by} would"
@@ -172,9 +180,8 @@ class Models:
         if provider.name == "subscription" and not self._estimates:
             self._estimates = True
             self._uplink.say(Warned("a subscription pays: dollars are an estimate, by the price list"))
-        return Meter(
-            request, wire, price, self._budget, self._experience, parts=estimate_tokens(request.given)
-        )
+        parts = estimate_tokens(request.given, wire.weigh, request.model)
+        return Meter(request, wire, price, self._budget, self._experience, parts=parts)
 
     async def _reserve(self, meter: Meter, receive: asgi.Receive) -> None:
         """Reserve a call's dollars. A call that fits alone waits for those under way."""

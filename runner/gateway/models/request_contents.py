@@ -8,7 +8,7 @@ as well as a socket.
 import hashlib
 import json
 import marshal
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -44,8 +44,8 @@ _SHARED = frozenset({
     "model", "stream", "tools", "tool_choice", "metadata", "temperature", "top_p", "service_tier",
 })  # fmt: skip
 _OPENAI = _SHARED | frozenset({
-    "parallel_tool_calls", "prompt_cache_key", "prompt_cache_retention", "safety_identifier",
-    "store", "stream_options", "top_logprobs", "user", "verbosity",
+    "parallel_tool_calls", "prompt_cache_key", "prompt_cache_options", "prompt_cache_retention",
+    "safety_identifier", "store", "stream_options", "top_logprobs", "user", "verbosity",
 })  # fmt: skip
 MESSAGES = _SHARED | frozenset({
     "cache_control", "context_management", "max_tokens", "messages", "output_config", "output_format",
@@ -81,7 +81,7 @@ _TEXTS = frozenset({
 })  # fmt: skip
 _PICTURES = frozenset({"image", "input_image", "image_url", "computer_screenshot"})
 _FILES = frozenset({"document", "input_file", "file"})
-_MAX_PARTS = 10_000
+MAX_PARTS = 10_000
 _MARSHAL = 2  # of this version the same value is always the same bytes
 _STORED = ("file_id", "container", "audio")  # named in a part, and kept at the provider
 # Tools that run where the agent is; the provider's are a matter of the network (see `find_network_tool`).
@@ -99,15 +99,17 @@ _HOLDERS = frozenset({
 })  # fmt: skip
 
 
-def check_fields(given: Mapping[str, Any], known: frozenset[str]) -> None:
-    """Raise UnknownCostError for an unknown field, or a value that multiplies the answer."""
+def check_fields(
+    given: Mapping[str, Any], known: frozenset[str], only: Mapping[str, object] = _ONE_VALUE
+) -> None:
+    """Raise UnknownCostError for an unknown field, or another value than the one that `only` allows."""
     for name, value in given.items():
         if value is None or (value is False and name not in known):
             continue
         if name not in known and name not in ("mcp_servers",):
             raise UnknownCostError(f"`{name[:60]}`")
-        if value != _ONE_VALUE.get(name, value):
-            raise UnknownCostError(f"`{name}` other than {json.dumps(_ONE_VALUE[name])}")
+        if value != only.get(name, value):
+            raise UnknownCostError(f"`{name}` other than {json.dumps(only[name])}")
     managed = given.get("context_management")
     edits = managed.get("edits", []) if isinstance(managed, dict) else managed
     for edit in edits if isinstance(edits, list) else []:
@@ -115,30 +117,34 @@ def check_fields(given: Mapping[str, Any], known: frozenset[str]) -> None:
             raise UnknownCostError("`context_management` that writes anything")
 
 
-def estimate_tokens(given: Mapping[str, Any]) -> Iterator[tuple[bytes, Weight]]:
+def weigh(name: str, part: object) -> Weight:
+    """Return the correction of the bytes of a part of the field `name`. Raises UnknownCostError."""
+    if name == "tools":
+        return Weight(files=_searches(part))
+    if name in _READ:
+        return _read(part)
+    return Weight(files=name in _SETTINGS)
+
+
+def estimate_tokens(
+    given: Mapping[str, Any], weigh: Callable[[str, object], Weight] = weigh, model: object = None
+) -> Iterator[tuple[bytes, Weight]]:
     """Yield each part of a request with a digest of its field up to there. Raises UnknownCostError.
 
     Providers cache by prefix, so parts come in the order in which they are read.
     """
     count = 0
     for name, value in given.items():
-        digest = hashlib.blake2b(f"{given.get('model')}\0{name}".encode(errors="replace"), digest_size=12)
+        known = model or given.get("model")
+        digest = hashlib.blake2b(f"{known}\0{name}".encode(errors="replace"), digest_size=12)
         parts = value if isinstance(value, list) else [value]
         count += len(parts)
-        if count > _MAX_PARTS:
-            raise UnknownCostError(f"more than {_MAX_PARTS:,} messages and tools")
+        if count > MAX_PARTS:
+            raise UnknownCostError(f"more than {MAX_PARTS:,} messages and tools")
         for part in parts:
             packed = marshal.dumps(part, _MARSHAL)
             digest.update(packed)
-            if name == "tools":
-                yield digest.digest(), Weight(len(packed), files=_searches(part))
-            elif name in _READ:
-                yield digest.digest(), Weight(len(packed)) + _read(part)
-            else:
-                yield (
-                    digest.digest(),
-                    Weight(len(packed), files=name in ("mcp_servers", "web_search_options")),
-                )
+            yield digest.digest(), Weight(len(packed)) + weigh(name, part)
 
 
 def _searches(tool: object) -> int:
@@ -163,8 +169,8 @@ def _read(part: object) -> Weight:
     while waiting:
         part = waiting.pop()
         count += 1
-        if count > _MAX_PARTS:
-            raise UnknownCostError(f"a message with more than {_MAX_PARTS:,} parts")
+        if count > MAX_PARTS:
+            raise UnknownCostError(f"a message with more than {MAX_PARTS:,} parts")
         if isinstance(part, list):
             waiting += part
         elif isinstance(part, dict):

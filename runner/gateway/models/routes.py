@@ -1,14 +1,17 @@
 """Routes of model calls: from the gateway's paths to a provider, and connections."""
 
 import json
+import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from importlib.util import find_spec
+from urllib.parse import parse_qs
 
 import httpx2
 
 from runner.gateway.control.terms import Waits
 from runner.gateway.models.anthropic import Messages
+from runner.gateway.models.gemini import Counting, Gemini
 from runner.gateway.models.openai import Chat, Responses
 from runner.gateway.models.protocol import Wire
 from runner.gateway.models.upstream import Direct, Outgoing, Upstream, trust
@@ -23,15 +26,26 @@ _EXTRAS = {
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """A call's destination: `path` at the provider of `wire`. `free`: it costs nothing."""
+    """A call's destination: `path` at the provider of `wire`. `free`: it costs nothing.
+
+    `model` and `streamed` are what the path says of them; `query` is sent in place of the client's own.
+    """
 
     wire: Wire
     path: str
     free: bool = False
+    model: str = ""
+    streamed: bool = False
+    query: bytes | None = None
 
 
 _MESSAGES, _RESPONSES = Messages(), Responses()
 _CHAT, _COMPATIBLE = Chat("openai"), Chat("compatible")
+_GEMINI, _COUNTING = Gemini(), Counting()
+_GEMINI_CALL = re.compile(
+    r"/gemini(/v1beta/models/([A-Za-z0-9][A-Za-z0-9._-]{0,99}):"
+    r"(generateContent|streamGenerateContent|countTokens))"
+)
 ROUTES: Mapping[str, Route] = {
     "/anthropic/v1/messages": Route(_MESSAGES, "/v1/messages"),
     "/anthropic/v1/messages/count_tokens": Route(_MESSAGES, "/v1/messages/count_tokens", free=True),
@@ -43,11 +57,29 @@ LISTS: Mapping[str, Wire] = {
     "/anthropic/v1/models": _MESSAGES,
     "/openai/v1/models": _CHAT,
     "/compatible/v1/models": _COMPATIBLE,
+    "/gemini/v1beta/models": _GEMINI,
 }
+
+
+def route_of(path: str, query: bytes) -> Route | None:
+    """Return the destination of a call; None without one."""
+    match = _GEMINI_CALL.fullmatch(path)
+    if match is None:
+        return ROUTES.get(path)
+    there, model, verb = match.groups()
+    if verb == "countTokens":
+        return Route(_COUNTING, there, free=True, model=model, query=b"")
+    streamed = verb == "streamGenerateContent"
+    # Without it a stream is one long JSON list, of which nothing could be read before its end.
+    if streamed and parse_qs(query.decode("ascii", "ignore")).get("alt") != ["sse"]:
+        return None
+    return Route(_GEMINI, there, model=model, streamed=streamed, query=b"alt=sse" if streamed else b"")
 
 
 def wire_of(path: str) -> Wire:
     """Return the protocol for errors at an unknown path."""
+    if path.startswith("/gemini/"):
+        return _GEMINI
     return _MESSAGES if path.startswith("/anthropic/") else _CHAT
 
 
@@ -57,6 +89,13 @@ def models_listed(wire: Wire, models: tuple[str, ...]) -> bytes:
         rows = [{"type": "model", "id": name, "display_name": name} for name in models]
         ends = {"first_id": models[0] if models else None, "last_id": models[-1] if models else None}
         return json.dumps({"data": rows, "has_more": False, **ends}).encode()
+    if wire.provider == "gemini":
+        verbs = ["generateContent", "countTokens"]
+        described = [
+            {"name": f"models/{name}", "displayName": name, "supportedGenerationMethods": verbs}
+            for name in models
+        ]
+        return json.dumps({"models": described}).encode()
     rows = [{"id": name, "object": "model", "owned_by": wire.provider} for name in models]
     # Codex looks for `models`, and complains when it is not there.
     return json.dumps({"object": "list", "data": rows, "models": []}).encode()
@@ -85,7 +124,7 @@ def provider_request(
 
 
 def payer_of(protocol: str, providers: Mapping[str, Provider]) -> Provider | None:
-    """Return the provider for calls in the protocol anthropic, openai or compatible; None without one."""
+    """Return the provider for calls in a `protocol`, the `provider` of its Wire; None without one."""
     other = providers.get("subscription") if protocol == "anthropic" else None
     return providers.get(protocol, other)
 

@@ -22,11 +22,13 @@ _HOP_BY_HOP = frozenset(
 _NOT_SENT = _HOP_BY_HOP | {
     *(b"host", b"content-length", b"expect", b"accept-encoding", b"cookie", b"forwarded"),
     *(b"authorization", b"x-api-key", b"api-key", b"openai-organization", b"openai-project"),
+    *(b"x-goog-api-key", b"x-goog-user-project"),
 }
 # The name of Anthropic, and that of Bedrock and Vertex AI.
 _RENAMED = {"advanced-tool-use-2025-11-20": "tool-search-tool-2025-10-19"}
 _BETA = b"anthropic-beta"
 _OAUTH = "oauth-2025-04-20"  # the beta without which Anthropic takes no token in place of a key
+_KEY_HEADERS = {"anthropic": b"x-api-key", "gemini": b"x-goog-api-key"}  # by default a bearer token
 _NOT_RETURNED = _HOP_BY_HOP | {b"set-cookie", b"alt-svc"}
 
 
@@ -78,10 +80,10 @@ class Direct(Upstream):
     """A provider that speaks the agent's own protocol, and is paid by a key, or by a subscription's token."""
 
     def __init__(self, provider: Provider) -> None:
-        self._root = provider.url.rstrip("/").removesuffix("/v1")
+        self._root = provider.url.rstrip("/").removesuffix("/v1").removesuffix("/v1beta")
         key = provider.key.encode()
-        plain = provider.name == "anthropic"
-        self._payer = (b"x-api-key", key) if plain else (b"authorization", b"Bearer " + key)
+        header = _KEY_HEADERS.get(provider.name)
+        self._payer = (header, key) if header else (b"authorization", b"Bearer " + key)
         self._subscribed = provider.name == "subscription"
 
     async def outgoing(self, incoming: AgentRequest) -> Outgoing:

@@ -201,7 +201,7 @@ def test_a_file_that_is_half_filled_says_what_to_do_and_pays_for_nothing(
 
 
 def test_nothing_but_payment_stands_in_an_owners_file() -> None:
-    payers = ("anthropic", "subscription", "vertex", "bedrock", "openai", "compatible")
+    payers = ("anthropic", "subscription", "vertex", "bedrock", "openai", "compatible", "gemini")
     others = {name for name in configuration.OF_OWNERS if name.partition("_")[0] not in payers}
     assert others == {"allow_subscription", "prices"}
 

@@ -1,5 +1,6 @@
 """Small agents, one for each protocol, that do what the model asks in a real repository."""
 
+import base64
 import json
 import os
 import re
@@ -56,6 +57,10 @@ class Agent:
         """Send a request and return the whole answer."""
         return requests.post(self.url + self.path, json=body or self.body(), timeout=LIMIT_S)
 
+    def post_whole(self) -> requests.Response:
+        """Send a request for an answer in one piece, and return it."""
+        return self.post({**self.body(), "stream": False})
+
     def round(self) -> Message:
         """Ask the model once and do what it wants."""
         answer = self.post()
@@ -77,7 +82,7 @@ class Agent:
 
     def done(self, call: Called) -> str:
         """Return the result of a tool call."""
-        name = re.sub(r"^(mcp__board__|board_)", "", call.name)
+        name = re.sub(r"^(mcp__board__|mcp_board_|board_)", "", call.name)
         if call.space == "mcp__board" or name != call.name:
             assert name in BOARD
             self.board.append((name, call.given))
@@ -291,17 +296,50 @@ class OpenCodeLike(Agent):
         return self.file_tool(call.name, call.given["filePath"], call.given)
 
 
-class QwenLike(OpenCodeLike):
-    """Chat Completions too; what its program tells the model stands before the prompt, in one text."""
+class GeminiLike(Agent):
+    """Google's API; calls go back without their ids, and what the program says stands before the prompt."""
 
+    path = "/v1beta/models/gemini-test:streamGenerateContent?alt=sse"
     tools = (
         "run_shell_command", "write_file", "edit", "read_file", "todo_write",
-        *(f"mcp__board__{name}" for name in BOARD),
+        *(f"mcp_board_{name}" for name in BOARD),
     )  # fmt: skip
+
+    def body(self) -> Json:
+        declared = [{"name": name} for name in self.offered()]
+        return {
+            "systemInstruction": {"role": "user", "parts": [{"text": "You are an agent."}]},
+            "contents": self.conversation,
+            "tools": [{"functionDeclarations": declared}],
+        }
+
+    def parsed(self, raw: bytes) -> Message:
+        return model_wire.gemini(raw)
+
+    def post_whole(self) -> requests.Response:
+        self.path = self.path.replace("streamG", "g")
+        return self.post()
 
     def prompt(self, text: str) -> None:
         place = f"I'm currently working in the directory: {self.repo}"
-        super().prompt(f"<system-reminder>\n{place}\n</system-reminder>\n\n{text}")
+        whole = f"<system-reminder>\n{place}\n</system-reminder>\n\n{text}"
+        self.conversation.append({"role": "user", "parts": [{"text": whole}]})
+
+    def remember(self, message: Message, results: list[tuple[str, str]]) -> None:
+        told: list[Json] = [{"text": message.text}] if message.text else []
+        for call in message.calls:
+            signature = base64.b64encode(call.call_id.encode()).decode()
+            told.append(
+                {"functionCall": {"name": call.name, "args": call.given}, "thoughtSignature": signature}
+            )
+        self.conversation.append({"role": "model", "parts": told or [{"text": ""}]})
+        if results:
+            names = [call.name for call in message.calls]
+            parts = [
+                {"functionResponse": {"name": name, "response": {"output": text}}}
+                for name, (_, text) in zip(names, results, strict=True)
+            ]
+            self.conversation.append({"role": "user", "parts": parts})
 
     def own(self, call: Called) -> str:
         if call.name == "run_shell_command":
@@ -310,4 +348,4 @@ class QwenLike(OpenCodeLike):
         return self.file_tool(name, call.given["file_path"], call.given)
 
 
-AGENTS = {"claude": ClaudeLike, "codex": CodexLike, "opencode": OpenCodeLike, "qwen": QwenLike}
+AGENTS = {"claude": ClaudeLike, "codex": CodexLike, "opencode": OpenCodeLike, "gemini": GeminiLike}

@@ -221,7 +221,7 @@ def test_words_that_come_in_the_middle_are_heard(agent: Agent) -> None:
 
 def test_a_request_that_is_not_streamed_gets_the_same_answer_whole(agent: Agent) -> None:
     agent.prompt(head("plan", "plan", DISCOUNT))
-    whole = agent.post({**agent.body(), "stream": False}).json()
+    whole = agent.post_whole().json()
     told = str(whole)
     assert "I read shop/cart.py and its tests first." in told
     assert "Take ten percent off inside Cart.total_cents." in told

@@ -1,5 +1,6 @@
-"""Strict readers of the three protocols' streams: anything out of order is an assertion that fails."""
+"""Strict readers of the protocols' streams: anything out of order is an assertion that fails."""
 
+import base64
 import json
 from dataclasses import dataclass
 from typing import Any
@@ -68,12 +69,31 @@ def anthropic(raw: bytes) -> Message:
     return Message(text, tuple(calls), tokens_of(told[-2]["usage"]))
 
 
+def gemini(raw: bytes) -> Message:
+    """Read a stream of Google's API."""
+    *told, last = events(raw)
+    text, calls = "", list[Called]()
+    for each in (*told, last):
+        (candidate,) = each["candidates"]
+        assert candidate.get("finishReason") == ("STOP" if each is last else None)
+        for part in candidate["content"]["parts"]:
+            text += part.get("text", "")
+            if call := part.get("functionCall"):
+                assert base64.b64decode(part["thoughtSignature"]).decode() == call["id"]
+                calls.append(Called(call["id"], call["name"], call["args"]))
+    return Message(text, tuple(calls), tokens_of(last["usageMetadata"]))
+
+
 def tokens_of(usage: Json) -> tuple[int, int, int]:
     """Return input, output and cached tokens of any protocol's usage."""
     if "prompt_tokens" in usage:
         assert usage["total_tokens"] == usage["prompt_tokens"] + usage["completion_tokens"]
         cached = usage["prompt_tokens_details"]["cached_tokens"]
         return usage["prompt_tokens"], usage["completion_tokens"], cached
+    if "promptTokenCount" in usage:
+        assert usage["totalTokenCount"] == usage["promptTokenCount"] + usage["candidatesTokenCount"]
+        cached = usage.get("cachedContentTokenCount", 0)
+        return usage["promptTokenCount"], usage["candidatesTokenCount"], cached
     if "input_tokens_details" in usage:
         assert usage["total_tokens"] == usage["input_tokens"] + usage["output_tokens"]
         cached = usage["input_tokens_details"]["cached_tokens"]

@@ -166,6 +166,7 @@ SAMPLES = {
 
         class Echo:
             name, version, secrets, trusted, in_image = "echo", "1", (), True, False
+            metering, efforts = "gateway", ()
 
             def session_files(self, session_id):
                 return ()

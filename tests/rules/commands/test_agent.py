@@ -3,6 +3,7 @@
 import pytest
 
 from ledger.events.instruction import AgentPinned
+from rules.chatops.offers import fitting
 from rules.intents.outbound import Say
 from rules.policy.model import Policy, parse
 from tests.rules.commands.cases import handled, told
@@ -52,3 +53,9 @@ def test_where_no_column_lists_any_it_says_how() -> None:
 
 def _answer(by: Policy, text: str) -> str:
     return only(asks(card("Work"), given("agent", text), by=by), Say).text
+
+
+def test_the_agents_of_the_cards_column_are_offered_and_where_there_are_none_nothing_is() -> None:
+    (offer,) = [it for it in fitting(AGENTS, card("Work")) if it.command == "agent"]
+    assert [name for name, _ in offer.choices] == ["codex", "claude/opus", "none"]
+    assert "agent" not in [it.command for it in fitting(AGENTS, card("Other"))]

@@ -18,8 +18,9 @@ from tests.rules.scene import CARD, asks, card, given, only, run
 BIG = "big: {timeout_minutes: 90, max_turns: 200, budget_usd: 8, model: opus}"
 
 
-def capped(limits: str = "{}", labels: str = BIG) -> Policy:
-    board = f"  limits: {limits}\n  labels: {{{labels}}}\n  columns: {{Work: {{archetype: execution}}}}\n"
+def capped(limits: str = "{}", labels: str = BIG, column: str = "mode: fix") -> Policy:
+    columns = f"{{Work: {{archetype: execution, {column}}}}}"
+    board = f"  limits: {limits}\n  labels: {{{labels}}}\n  columns: {columns}\n"
     return parse(f"version: 1\nboard:\n{board}", home="acme/board")
 
 
@@ -42,6 +43,14 @@ def test_each_limit_is_recorded(text: str, minutes: int, turns: int, usd: float)
     )
 
 
+def test_an_effort_is_chosen_beside_the_limits_and_given_back() -> None:
+    known = card(limit_minutes=60, limit_effort="low")
+    for text, left in (("effort HIGH", "high"), ("effort none", ""), ("time 60", "low")):
+        chosen = LimitsChosen(CARD, 60, 0, 0.0, "bob", left)
+        assert handled("limit", known, text, role="maintain") == (chosen,)
+    assert chosen.describe() == "bob chose limits of the next runs: 60 min, effort low"
+
+
 def test_a_limit_that_is_not_named_stays_and_none_gives_it_back() -> None:
     known = card(limit_minutes=60, limit_turns=80, limit_usd=3.0)
     for text, left in (("turns 9", (60, 9, 3.0)), ("time none", (0, 80, 3.0)), ("none", (0, 0, 0.0))):
@@ -52,7 +61,7 @@ def test_a_limit_that_is_not_named_stays_and_none_gives_it_back() -> None:
     "text",
     ["", "time", "time 0", "time 25h", "time -1h", "time 2 h", "turns 0", "turns 1e3", "turns 10001",
      "budget 0", "budget 1001", "budget nan", "budget inf", "model opus", "2h", "time 2h turns",
-     "time ٣h", "turns ٣"],
+     "time ٣h", "turns ٣", "effort", "effort max", "effort high low"],
 )  # fmt: skip
 def test_what_is_not_a_limit_changes_nothing_and_says_how(text: str) -> None:
     assert "Say `/cardinal limit time 2h`" in told("limit", card(), text, role="maintain")
@@ -119,6 +128,19 @@ def test_a_run_has_the_limits_of_its_card_in_place_of_its_columns() -> None:
     assert _limits(capped(), **big, own_agent=False) == (90, 200, 8.0, "default")
     assert _limits(capped(), **big, barred=("Big",)) == (30, 60, 2.0, "default")
     assert _limits(capped(), **big, limit_turns=70) == (90, 70, 8.0, "opus")
+
+
+def test_the_effort_of_a_command_counts_before_that_of_a_label_and_that_before_the_columns() -> None:
+    policy = capped(labels="hard: {effort: high}", column="effort: low")
+    column = policy.board.columns["Work"]
+    for known, effort in (
+        ({}, "low"),
+        ({"labels": ("hard",)}, "high"),
+        ({"labels": ("hard",), "limit_effort": "medium"}, "medium"),
+    ):
+        row = card("Work", **known)
+        assert apply_limits(policy, column, row, own_agent=False).effort == effort
+        assert describe_next_run(policy, row).partition(";")[0].endswith(f"effort {effort}")
 
 
 def test_the_first_of_two_labels_counts_key_by_key() -> None:

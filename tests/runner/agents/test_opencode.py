@@ -210,17 +210,21 @@ def test_no_key_is_told_and_every_call_goes_to_the_gateway() -> None:
         ("some/model", "compatible", "some/model"),
         ("anthropic/claude-sonnet-5", "anthropic", "claude-sonnet-5"),
         ("openai/gpt-5.5", "openai", "gpt-5.5"),
+        ("gemini/gemini-3.8-flash", "gemini", "gemini-3.8-flash"),
+        ("google/gemini-3.8-flash", "compatible", "google/gemini-3.8-flash"),  # as others sell it
         ("compatible/openai/gpt-5.5", "compatible", "openai/gpt-5.5"),
         ("anthropic/", "compatible", "anthropic/"),
     ):
         said = opening(dialogue(model=model))
         config = said["config"]
-        options = {"baseURL": f"http://127.0.0.1:4000/{provider}/v1", "apiKey": "cardinal-gateway"}
-        assert config["provider"][provider]["options"] == options
-        assert list(config["provider"][provider]["models"]) == [name]
-        assert config["model"] == config["small_model"] == f"{provider}/{name}"
-        assert config["enabled_providers"] == [provider]
-        assert said["message"]["model"] == {"providerID": provider, "modelID": name}
+        own, version = ("google", "v1beta") if provider == "gemini" else (provider, "v1")
+        options = {"baseURL": f"http://127.0.0.1:4000/{provider}/{version}", "apiKey": "cardinal-gateway"}
+        assert config["provider"][own]["options"] == options
+        assert list(config["provider"][own]["models"]) == [name]
+        assert config["model"] == config["small_model"] == f"{own}/{name}"
+        assert config["enabled_providers"] == [own]
+        assert said["message"]["model"] == {"providerID": own, "modelID": name}
+        assert AGENT.provider(model) == provider
         assert AGENT.models(model) == (name,)
 
 
@@ -274,7 +278,7 @@ def test_the_agent_says_what_it_needs() -> None:
     agent = load("opencode")
     assert (agent.version, agent.secrets, agent.trusted, agent.in_image) == (
         "1.18.33",
-        ("compatible", "anthropic", "openai"),
+        ("anthropic", "openai", "gemini", "compatible"),
         False,
         True,
     )

@@ -22,7 +22,13 @@ def test_it_begins_on_that_commit_and_not_on_the_newest(world: World) -> None:
 
 def test_a_commit_that_is_gone_ends_it_with_the_way_out(world: World) -> None:
     world.scenario(plan=[PLAN], work=[FINISH])
-    world.run(world.spec(kind="rerun", again_of=RunId("r7"), base_commit="f" * 40, unlike=("it is old",)))
+    world.run(
+        world.spec(
+            kind="rerun", again_of=RunId("r7"), base_commit="f" * 40, unlike=("it is old",), effort="high"
+        )
+    )
     assert (world.ended().ending, world.ended().reason) == (Ending.FAILED, "repository")
     assert "add `--base now`" in world.ended().detail
-    assert "Different from r7: it is old." in [event.text for event in world.of("Progressed")]
+    said = [event.text for event in world.of("Progressed")]
+    assert "Different from r7: it is old." in said
+    assert "scripted cannot be told an effort: `high` has no effect here." in said

@@ -6,6 +6,8 @@ import pytest
 
 from ledger.events.run import RunSteered
 from ledger.states import Ending
+from runner.agents.adapters.scripted import AGENT
+from runner.agents.contract import Metering
 from tests.runner.flows.test_story import EDIT, FINISH, PLAN
 from tests.runner.world import LIMITS, SystemClock, World, checks, limited
 
@@ -67,6 +69,15 @@ def test_reaching_a_limit_parks_and_asks_and_the_same_work_goes_on(
     world.answer(spec, "1")
     assert world.ended().ending is Ending.SUCCEEDED
     assert [turn.turn for turn in world.of("TurnStarted")] == ["plan", "work", "work"]
+
+
+def test_the_calls_of_an_agent_that_nothing_meters_are_its_turns(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(AGENT, "metering", Metering.AGENT)
+    world.scenario(plan=[PLAN], work=[{"run": "true"}, {"run": "true"}, {"run": "true"}, SLOW, EDIT, FINISH])
+    assert world.run(world.spec(limits=limited(max_turns=3, budget_usd=50.0))).why == "limit"
+    assert "its limit of 3 turns" in world.only("QuestionAsked").text
 
 
 def test_working_time_is_a_limit_as_well(world: World) -> None:

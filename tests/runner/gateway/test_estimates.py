@@ -130,6 +130,12 @@ def test_what_nobody_can_estimate_is_refused(name: str, fields: Mapping[str, Any
         ),
         ("messages", {"tools": [{"type": "web_search_20250305", "name": "web_search"}]}, 0, 1),
         ("responses", {"input": "hi", "previous_response_id": None, "background": False}, 0, 0),
+        (
+            "chat",
+            {"messages": user(), "reasoning_effort": "low", "prompt_cache_options": {"mode": "explicit"}},
+            0,
+            0,
+        ),
         ("responses", {"input": user({"type": "input_image", "image_url": PIXELS})}, 1, 0),
         ("responses", {"input": user({"type": "input_file", "file_data": PIXELS})}, 0, 1),
         ("responses", {"input": [{"type": "reasoning", "summary": [], "encrypted_content": "A" * 90}]}, 0, 0),

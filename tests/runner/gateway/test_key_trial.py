@@ -13,7 +13,7 @@ from runner.run.provider import Provider
 from tests.runner.gateway.upstream import Answer, Upstream
 
 KEY = "sk-tested-0123456789"
-PROTOCOLS = ("anthropic", "openai", "compatible")
+PROTOCOLS = ("anthropic", "openai", "compatible", "gemini")
 
 
 @pytest.fixture
@@ -38,8 +38,10 @@ def test_a_good_key_is_asked_for_one_small_answer(model: ScriptedModel, protocol
     result = try_key(provider(model.url, protocol), "some-model")
     (request,) = model.requests
     assert (result.status, result.problem, request.key) == (200, "", KEY)
-    limits = {name: text for name, text in request.body.items() if name.startswith("max_")}
-    assert (request.body["model"], sum(limits.values()) <= 16, len(limits)) == ("some-model", True, 1)
+    held = request.body.get("generationConfig", request.body)
+    limits = {name: text for name, text in held.items() if name.startswith("max")}
+    named = request.body.get("model") or request.path
+    assert ("some-model" in named, sum(limits.values()) <= 16, len(limits)) == (True, True, 1)
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)

@@ -104,6 +104,13 @@ def test_a_dearer_service_tier_is_counted_as_such_when_the_provider_says_so(worl
     assert dear.usd > 1.5 * usual.usd
 
 
+def test_a_search_of_the_provider_costs_what_the_list_says(world: Scene) -> None:
+    found = [{"type": "web_search_call", "id": "ws_1"}, {"type": "message", "content": []}]
+    plain = served(world, "responses", GPT, responses("hi", usage=OPENAI))
+    dear = served(world, "responses", GPT, responses("hi", usage=OPENAI, output=found))
+    assert dear.usd - plain.usd == pytest.approx(0.01)
+
+
 def test_a_call_without_tools_is_no_turn(world: Scene) -> None:
     assert served(world, "messages", CLAUDE, messages("hi", usage=ANTHROPIC), tools=[]).turns == 0
 

@@ -2,9 +2,12 @@
 
 import pytest
 
+from ledger.events.turn import OWN_LOGIN
 from runner import agents
+from runner.agents.contract import Metering
 from runner.gateway.control.claim import payer
 from runner.run.provider import Provider
+from tests.runner.agents import acp_partner
 
 
 @pytest.mark.parametrize(
@@ -20,3 +23,8 @@ from runner.run.provider import Provider
 def test_the_provider_that_is_paid_is_named(agent: str, model: str, keys: tuple[str, ...], paid: str) -> None:
     providers = {name: Provider(name, "https://provider.example", "key") for name in keys}
     assert payer(agents.load(agent), model, providers) == paid
+
+
+def test_a_program_with_a_login_of_its_own_is_paid_by_itself() -> None:
+    own = acp_partner.agent(Metering.AGENT, provider="")
+    assert (payer(own, "default", {}), own.secrets, own.trusted) == (OWN_LOGIN, (), False)

@@ -80,6 +80,9 @@ class JobWish(ApiModel):
     model: str = Field("", max_length=100, description="The agent's model, where `agents` has it with one")
     minutes: int = Field(0, ge=0, le=MAX_MINUTES, description="Minutes of work for a run; 0: the column's")
     turns: int = Field(0, ge=0, le=MAX_TURNS, description="Turns of a run; 0: the column's")
+    effort: Literal["", "low", "medium", "high"] = Field(
+        "", description="How much the agent's model thinks; empty for the column's"
+    )
     priority: Literal["", "urgent", "high", "normal", "low"] = Field(
         "", description="Its priority; empty for that of its labels"
     )
@@ -145,6 +148,7 @@ def _request(
         agent=given.agent,
         minutes=given.minutes,
         turns=given.turns,
+        effort=given.effort,
         priority=Priority(given.priority) if given.priority else None,
     )
     labels, card_id = tuple(given.labels), CardId(board.board_id)
@@ -175,7 +179,8 @@ def _require_leave(
             HTTPStatus.FORBIDDEN, "refused", because, "name a repository that the account may read"
         )
     commands = {"agent": "agent", "budget": "budget", "minutes": "limit", "priority": "priority"}
-    for field, command in {**commands, "skills": "skills", "turns": "limit", "workflow": "workflow"}.items():
+    commands |= {"effort": "limit", "skills": "skills", "turns": "limit", "workflow": "workflow"}
+    for field, command in commands.items():
         allowed = permit(policy, Parsed(command, ""), role=role, login=visit.login)
         if getattr(given, field) and not isinstance(allowed, Permitted):
             because = f"{visit.login} may not give the command {command} there with the role {role}"

@@ -30,6 +30,7 @@ class RunStats(ApiModel):
     since: datetime
     usd: float = Field(description="Dollars spent")
     estimated_usd: float = Field(description="The part of it that a subscription paid")
+    reported_usd: float = Field(description="The part of it that only the agents reported")
     runs: int = Field(description="Runs queued since then")
     endings: dict[str, int] = Field(
         description="Runs by ending; the empty name is for runs that have not ended"

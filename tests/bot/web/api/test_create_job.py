@@ -215,7 +215,14 @@ def test_a_job_s_runs_have_the_agent_the_limits_and_the_priority_that_its_progra
     alice, cardinal = Program(pages, "alice"), pages.cardinal
     cardinal.set_policy(with_column(agents="[scripted/other]") + "  queue_order: priority\n")
     cardinal.catch_up()
-    wish = {"agent": "scripted", "model": "other", "minutes": 120, "turns": 7, "priority": "urgent"}
+    wish = {
+        "agent": "scripted",
+        "model": "other",
+        "minutes": 120,
+        "turns": 7,
+        "priority": "urgent",
+        "effort": "high",
+    }
     made = alice.send("POST", "/jobs", {**WISH, "column": "In Progress", **wish})
     assert made.status_code == 200, made.text
     cardinal.catch_up()
@@ -225,6 +232,7 @@ def test_a_job_s_runs_have_the_agent_the_limits_and_the_priority_that_its_progra
     settings = ColumnPolicy.model_validate_json(run.settings)
     assert (run.played_by, run.priority, settings.model) == ("scripted/other", "urgent", "other")
     assert (settings.timeout_minutes, settings.max_turns, settings.budget_usd) == (120, 7, 2.0)
+    assert (settings.effort, run.played) == ("high", "scripted, effort high")
 
 
 def test_a_program_in_a_loop_ends_at_a_limit_and_a_key_is_free_again_after_a_day(

@@ -4,7 +4,7 @@ import re
 
 from ledger.events.board import CardArchived, CardSeen
 from ledger.events.run import UsageMetered
-from ledger.events.turn import SUBSCRIPTION, TurnStarted
+from ledger.events.turn import OWN_LOGIN, SUBSCRIPTION, TurnStarted
 from ledger.ids import CardId
 from ledger.log import event_store
 from ledger.states import CardState
@@ -65,7 +65,7 @@ def test_no_forecast_tells_of_an_archived_card_in_a_repository_that_is_hidden(pa
     assert " today" not in bob.get("/money").text
 
 
-def test_dollars_of_runs_that_a_subscription_paid_are_said_to_be_an_estimate(pages: Pages) -> None:
+def test_dollars_that_a_subscription_paid_or_an_agent_reported_are_said_to_be_so(pages: Pages) -> None:
     run_id, bob = pages.run(), pages.browser("bob")
     said = "$1.25 of this is an estimate from the price list"
     happens(
@@ -75,5 +75,9 @@ def test_dollars_of_runs_that_a_subscription_paid_are_said_to_be_an_estimate(pag
     happens(pages, TurnStarted(run_id, "work", "work", "", SUBSCRIPTION))
     assert said in bob.get("/money").text
     assert "$1.25 of $2.00 (an estimate: a subscription pays)" in bob.get(f"/runs/{run_id}").text
+    happens(pages, TurnStarted(run_id, "work", "work", "", OWN_LOGIN))
+    assert "$1.25 of this is as the agents report" in bob.get("/money").text
+    assert "$1.25 of $2.00 as the agent reports" in bob.get(f"/runs/{run_id}").text
+    assert "$1.25 as the agent reports" in bob.get("/runs").text
     hide(pages.cardinal)
-    assert "estimate" not in pages.browser("mallory").get("/money").text
+    assert "report" not in pages.browser("mallory").get("/money").text

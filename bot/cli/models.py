@@ -1,0 +1,66 @@
+"""`cardinal models`: the models that the operator's keys pay for, with their prices."""
+
+from dataclasses import asdict
+
+import click
+
+from bot.cli import _home
+from bot.cli._show import json_option, show, table
+from bot.system import model_keys
+from bot.system.clock import utc_now
+from runner import agents
+from runner.gateway.models.prices import list_prices
+
+HEADS = ("provider", "model", "input", "output", "context", "agents")
+_SAME = {"subscription": "anthropic"}  # whose protocol a payer speaks
+NONE = "no model: set a provider's key, as docs/agents.md says"
+
+
+@click.command("models")
+@click.argument("text", required=False, default="")
+@json_option
+def command(text: str, as_json: bool) -> None:
+    """List the models that this Cardinal's keys pay for.
+
+    Prices are dollars per million tokens of input and output; those with a star are the operator's own
+    (CARDINAL_PRICES). The gateway refuses every other model of these providers. "agents" names those that
+    mean this model by `default` or `small`. With TEXT, only models whose name has it.
+
+    \b
+    Examples:
+      cardinal models
+      cardinal models opus
+    """
+    config = _home.settings()
+    paid = model_keys.providers(config, config.board.owner)
+    listed = [
+        (provider.name, it, _meaning(protocol, it.model))
+        for protocol, provider in sorted(paid.items())
+        for it in list_prices(provider, utc_now())
+        if text.casefold() in it.model.casefold()
+    ]
+    documents = [{"provider": name, **asdict(it), "agents": means} for name, it, means in listed]
+    rows = (
+        (
+            name,
+            it.model,
+            f"{it.input_usd:.2f}{'*' if it.own else ''}",
+            f"{it.output_usd:.2f}",
+            f"{it.context_tokens:,}" if it.context_tokens else "",
+            ", ".join(means),
+        )
+        for name, it, means in listed
+    )
+    empty = f"no model has {text} in its name" if text else NONE
+    show(documents, as_json=as_json, text=lambda: table(HEADS, rows, empty=empty))
+
+
+def _meaning(protocol: str, model: str) -> list[str]:
+    """Return the agents that ask the provider of the protocol for the model, with their word for it."""
+    return [
+        f"{name} {wanted}"
+        for name in agents.names()
+        for wanted in ("default", "small")
+        if agents.load(name).provider(wanted) in (protocol, _SAME.get(protocol))
+        and model in agents.load(name).models(wanted)
+    ]
