@@ -1,6 +1,7 @@
 """Supervisor: takes one claimed run through its phases, from wherever its events end."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from sqlalchemy.exc import OperationalError
 
@@ -118,7 +119,7 @@ def execute_run(
         return
     try:
         log.beat()  # nothing is started before the claim has a deadline
-        spec = spare_set_up(spec)
+        spec = _in_image_of_agent(spare_set_up(spec))
         if spec.kind == CHECK:
             recheck(spec, log, remote, clock, tool_secrets or {}, allow_unsandboxed=allow_unsandboxed)
             return
@@ -144,6 +145,17 @@ def execute_run(
         raise
 
 
+def _in_image_of_agent(spec: RunSpec) -> RunSpec:
+    """Return the specification with the image of its agent's program, unless the policy names one.
+
+    The checks use the same image.
+    """
+    own = spec.paths.agents
+    if spec.image or spec.agent not in agents.names(own):
+        return spec
+    return replace(spec, image=agents.load(spec.agent, own).image)
+
+
 def _carry_on(
     spec: RunSpec,
     log: RunLog,
@@ -155,7 +167,7 @@ def _carry_on(
     allow_unsandboxed: bool,
 ) -> None:
     log.secrecy = secrecy_of(spec.equipment, stages=spec.stages)
-    agent = agents.load(spec.agent)
+    agent = agents.load(spec.agent, spec.paths.agents)
     log.raise_if_stopped()
     demand_checks(spec)
     workspace = _place(spec, log)

@@ -187,6 +187,7 @@ def artifact_places(config: Config) -> HostPaths:
         config.scenarios,
         store=store,
         packages=config.packages,
+        agents=config.agents,
     )
 
 

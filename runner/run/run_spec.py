@@ -178,6 +178,7 @@ class HostPaths:
     """Folders of the runner on the host, and the store of all hosts.
 
     `packages` is a file that says what a person has installed in a clone, for checks without containers.
+    `agents` is the folder with the operator's own agents.
     """
 
     mirrors: Path
@@ -186,6 +187,7 @@ class HostPaths:
     scenarios: Path
     store: StoreSpec = field(default=StoreSpec(), kw_only=True)
     packages: Path | None = field(default=None, kw_only=True)
+    agents: Path | None = field(default=None, kw_only=True)
 
     @property
     def artifacts(self) -> Path:

@@ -34,6 +34,7 @@ from rules.policy.model import DEFAULT_TEXT, Policy, parse
 from rules.policy.network import FULL
 from rules.policy.settings import MAX_TEXT, plain_meaning
 from rules.policy.stages import OUTCOMES
+from rules.policy.validate import Installed
 from rules.registry import ARCHETYPES
 from rules.text import plain, sentence
 
@@ -173,7 +174,8 @@ def _answer(site: Site, visit: SignIn, board: VisibleBoard) -> Response:
     part, draft = PolicyPart(policy, wanted), PolicyDraft()
     given = {name: value.replace("\r\n", "\n").strip() for name, value in request.form.items()}
     if request.method == "POST":
-        draft = _draft(text, part, given=given, home=served.home_repository, cards=cards)
+        installed = list_installed(site.config.agents)
+        draft = _draft(text, part, given=given, home=served.home_repository, installed=installed, cards=cards)
         if given.get("do") == "propose" and draft.text and not draft.problems:
             if not site.readers.writes(visit, served.home_repository):
                 problem = NO_RIGHT.format(home=served.home_repository)
@@ -206,6 +208,7 @@ def _draft(
     *,
     given: Mapping[str, str],
     home: str,
+    installed: Installed,
     cards: Mapping[str | None, int],
 ) -> PolicyDraft:
     """Return the file with the form's changes."""
@@ -223,7 +226,7 @@ def _draft(
         return PolicyDraft(problems={"": (NOTHING,)})
     try:
         changed = set_settings(write_built_in_board(text), changes)
-        after = parse(changed, home=home, installed=list_installed())
+        after = parse(changed, home=home, installed=installed)
     except PolicyError as error:
         return PolicyDraft(problems=_by_field(policy_lines(error.problems), part))
     return PolicyDraft(changed, changes=compare_policies(part.policy, after, cards))

@@ -253,7 +253,7 @@ class Scripted:
     version = VERSION
     secrets: tuple[str, ...] = ()
     trusted = True
-    in_image = False
+    in_image, image = False, ""
 
     def models(self, wanted: str) -> tuple[str, ...]:
         return ()
