@@ -131,8 +131,9 @@ class Toolbox:
 
     def board(self, tool: str, given: dict[str, Any]) -> Call:
         """Return the call of a board tool, under the name that it has here. Raises NoToolError."""
-        for name in (f"mcp__board__{tool}", f"board_{tool}"):
-            if name in self._offer.names | self._offer.deferred:
+        spelt = re.compile(rf"(mcp__?)?board__?{tool}")
+        for name in self._offer.names | self._offer.deferred:
+            if spelt.fullmatch(name):
                 return Call(name, given)
         if "mcp__board" in self._offer.spaces:
             return Call(tool, given, "mcp__board")
@@ -145,7 +146,7 @@ class Toolbox:
         return f"{self._folder}/{path}" if self._folder else path
 
     def _shell(self, line: str) -> Call:
-        match self._has("Bash", "bash", "run_shell_command", "exec_command"):
+        match self._has("Bash", "bash", "run_shell_command", "shell", "exec_command"):
             case "exec_command":
                 return Call("exec_command", {"cmd": line, "yield_time_ms": 30000})
             case "":

@@ -14,13 +14,11 @@ from runner.agents import contract
 from runner.agents.acp.tool_use import (
     BOARD,
     CUT,
+    MAX_COMMAND_CHARS,
     NAME_BYTES,
     SUMMARY_BYTES,
     Bill,
     ToolUse,
-    command_in,
-    holds_change,
-    paths_in,
     read_tool_use,
 )
 from runner.agents.json_lines import MALFORMED, JsonLinesDialogue, json_line
@@ -29,14 +27,13 @@ from runner.text.plain import cut_bytes, one_line
 PROTOCOL = 1
 _UNKNOWN_METHOD, _BAD_PARAMS, _AUTH_REQUIRED = -32601, -32602, -32000
 _TEXT_BYTES = 60_000
-_COMMAND_CHARS = 64_000  # of what may be permitted: cut, it could hide a refused part
 _ERROR_BYTES = 1_000
 _ID_BYTES = 200
 _NOISE_BYTES = 500
 _ITEMS = 100
 _RESUMES = 20  # prompts after the first, in one turn
 _MAY_RESUME = ("end_turn", "cancelled")
-_KEPT = 1_000  # at most so many tools in use and questions are remembered
+_KEPT = 200  # at most so many tools in use and questions are remembered
 _KINDS = {
     "read": "read", "search": "read", "edit": "edit", "delete": "edit", "move": "edit", "execute": "run",
 }  # fmt: skip
@@ -346,14 +343,18 @@ class AcpDialogue(JsonLinesDialogue):
         calls it reading.
         """
         tool = read_tool_use(call, self._tools.get(str(call["toolCallId"])[:_ID_BYTES]), self._layout.repo)
-        command, paths = command_in(call), ", ".join(paths_in(call, self._layout.repo))
+        paths = ", ".join(tool.paths)
+        # Before the request, a title may be the tool's name alone.
+        command = tool.command or (str(call.get("title") or "") if call.get("kind") == "execute" else "")
         kind = "board" if tool.of_board else _KINDS.get(tool.kind, "other")
         subject = command or paths or str(call.get("title") or tool.summary)
-        if kind == "edit" or holds_change(call):
+        if kind == "edit" or tool.changes:
             kind, subject = "edit", paths or subject
         elif command:
             kind = "run"
-        if tool.kind == "switch_mode" or len(subject) > _COMMAND_CHARS:
+        elif kind == "run":
+            return None  # a command that is not told cannot be judged
+        if tool.kind == "switch_mode" or len(subject) > MAX_COMMAND_CHARS:
             return None  # another mode may stop asking
         return contract.PermissionAsked(ask_id, kind, tool.name, subject)
 

@@ -51,8 +51,10 @@ _Inside = Annotated[str, AfterValidator(_require_inside)]
 _Text = Annotated[str, BeforeValidator(_dump_json)]
 # Of a Docker image: what a policy may name is narrower, and this is the operator's own word.
 _Image = Annotated[str, StringConstraints(pattern=r"^([a-z0-9][a-zA-Z0-9._/:@-]{0,299})?$")]
-# `npm:` or `pypi:`, and the name there.
-_Package = Annotated[str, StringConstraints(pattern=r"^((npm|pypi):@?[A-Za-z0-9][A-Za-z0-9._/-]{0,199})?$")]
+# `npm:` or `pypi:`, and the name there; {arch} is the processor as Node calls it.
+_PACKAGE = r"^((npm|pypi):@?[A-Za-z0-9][A-Za-z0-9._/-]{0,199}(\{arch\})?)?$"
+_Package = Annotated[str, StringConstraints(pattern=_PACKAGE)]
+_Debian = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9.+-]{0,99}$")]
 _Version = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9.+_-]{0,49}$")]
 
 
@@ -66,7 +68,7 @@ class AcpProgram:
     with patterns of what stays: an agent could leave settings there that are obeyed without asking.
     `sessions` are patterns of the files of a {session}. `hides` are files of the repository that the program
     would obey. `image` contains the program; empty: the agents' image. `package` is where the program comes
-    from, and `scripts` whether npm runs the scripts of its packages.
+    from, `debian` what else its image needs.
     """
 
     name: str
@@ -83,6 +85,7 @@ class AcpProgram:
     hides: tuple[_Inside, ...] = ()
     metering: Metering = Metering.GATEWAY
     package: _Package = ""
+    debian: tuple[_Debian, ...] = ()
     image: _Image = ""
 
 

@@ -108,7 +108,7 @@ class Partner:
         params = {
             "sessionId": "s1",
             "options": options or ALLOW_AND_REJECT,
-            "toolCall": {"toolCallId": "t1", **call},
+            "toolCall": {"toolCallId": "t1"} | call,
         }
         schema.RequestPermissionRequest.model_validate(params)
         return self.say(id=number, method="session/request_permission", params=params)

@@ -156,7 +156,15 @@ def test_messages_are_whole_tools_begin_and_end_and_a_plan_is_its_list() -> None
         ({"kind": "read", "locations": [{"path": "/workspace/repo/a"}]}, "read", "a"),
         ({"kind": "edit", "locations": [{"path": "/workspace/repo/a"}]}, "edit", "a"),
         ({"kind": "delete", "locations": [{"path": "/etc/a"}]}, "edit", "/etc/a"),
-        ({"kind": "edit", "rawInput": {"command": "create", "path": "b"}}, "edit", "create"),
+        ({"kind": "edit", "rawInput": {"command": "create", "path": "b"}}, "edit", "b"),
+        ({"kind": "other", "rawInput": {"path": "b", "content": "x"}, "title": "write"}, "edit", "b"),
+        ({"kind": "other", "rawInput": {"path": "b", "before": "x", "after": "y"}}, "edit", "b"),
+        ({"kind": "other", "rawInput": {"path": "b", "depth": 2}}, "other", "b"),
+        ({"kind": "other", "rawInput": {"command": "ls"}, "title": "mcp__board__plan"}, "run", "ls"),
+        ({"title": "mcp__board__plan"}, "board", "mcp__board__plan"),
+        ({"kind": "edit", "title": "board_notes.md"}, "edit", "board_notes.md"),
+        ({"kind": "execute", "title": "board_plan"}, "run", "board_plan"),
+        ({"title": "board_notes.md"}, "other", "board_notes.md"),
         ({"kind": "read", "content": [{"type": "diff", "path": "/x", "newText": "y"}]}, "edit", "/x"),
         ({"kind": "fetch", "title": "example.org"}, "other", "example.org"),
         ({"title": "?"}, "other", "?"),
@@ -168,6 +176,34 @@ def test_a_permission_is_asked_for_by_what_the_tool_does(call: Any, kind: str, c
     (asked,) = partner.ask(**call)
     assert isinstance(asked, PermissionAsked)
     assert (asked.kind, asked.command) == (kind, command)
+
+
+def test_what_the_request_leaves_out_is_what_the_updates_before_it_said() -> None:
+    partner = Partner()
+    partner.open()
+
+    def told(text: str) -> list[dict[str, Any]]:
+        return [{"type": "content", "content": {"type": "text", "text": text}}]
+
+    partner.update("tool_call", toolCallId="t1", title="Bash", kind="execute", content=told(""))
+    partner.update("tool_call_update", toolCallId="t1", content=told('{"command": "git pu'))
+    partner.update("tool_call_update", toolCallId="t1", content=told('{"command": "git push -f"}'))
+    (asked,) = partner.ask(title="Bash", content=told("Requesting approval to run it"))
+    assert isinstance(asked, PermissionAsked)
+    assert (asked.kind, asked.command) == ("run", "git push -f")
+    meta = {"a": {"toolCall": {"toolName": "board__plan"}}}
+    partner.update("tool_call", toolCallId="t1b", title="board: plan", _meta=meta)
+    (asked,) = partner.ask(8, toolCallId="t1b", kind="other", title="board: plan")
+    assert isinstance(asked, PermissionAsked)
+    assert asked.kind == "board"
+
+
+def test_a_command_that_is_not_told_is_refused() -> None:
+    partner = Partner()
+    partner.open()
+    partner.update("tool_call", toolCallId="t1", title="Bash", kind="execute")
+    assert partner.ask(title="Bash") == []
+    assert partner.sent[-1]["result"]["outcome"]["optionId"] == "r"
 
 
 def test_a_permission_is_for_once_and_a_refusal_too() -> None:
