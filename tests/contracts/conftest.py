@@ -8,11 +8,11 @@ import pytest
 import docker
 from runner.workspaces.backends.docker import home_of
 from tests.containers.engine import need_engine
-from tests.contracts.stand import AGENTS, Stand
+from tests.contracts.stand import AGENTS, IN_OWN_IMAGE, Stand
 from tests.runner.world import make_world
 
 
-@pytest.fixture(params=AGENTS)
+@pytest.fixture(params=[*AGENTS, *(pytest.param(name, marks=pytest.mark.soak) for name in IN_OWN_IMAGE)])
 def agent(request: pytest.FixtureRequest) -> str:
     """Return each real agent in turn."""
     return str(request.param)
