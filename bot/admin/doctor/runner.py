@@ -111,8 +111,8 @@ def agents(context: DoctorContext) -> Iterator[CheckResult]:
             chosen = "" if context.config.workspace == "auto" else "set CARDINAL_WORKSPACE=docker, then "
             step = f"{chosen}start a Docker engine and run `cardinal images agent`"
             yield fail("agents", f"{known}: works in containers only, and there are none here", step)
-        elif agent.in_image and on_images and not _has(agent):
-            yield fail("agents", f"{IMAGE} has no {known}", "rebuild it: cardinal images agent")
+        elif on_images and (gap := find_image_gap(agent)):
+            yield fail("agents", f"{gap} {known}", f"build it: {image_command(agent)}")
         else:
             yield ok("agents", f"{known}: can work")
     if not paid:
@@ -162,14 +162,30 @@ def _pays(provider: Provider) -> str:
     return f"{setting_of(provider)} pays"
 
 
-def _has(agent: AgentAdapter) -> bool:
-    """Tell whether the agents' image has exactly the version that this agent was made for."""
-    labels = {f"cardinal.agent.{agent.name}": agent.version}
+def image_command(agent: AgentAdapter) -> str:
+    """Return the command that builds the image with the agent's program."""
+    return f"cardinal agents --build {agent.name}" if agent.image else "cardinal images agent"
+
+
+def find_image_gap(agent: AgentAdapter) -> str:
+    """Return the beginning of a sentence where no image has exactly the version that this agent was made for.
+
+    An agent of the operator's may be in an image without such a label. An engine that is away is another
+    check's finding.
+    """
+    if not agent.in_image:
+        return ""
+    image, label = agent.image or IMAGE, f"cardinal.agent.{agent.name}"
     try:
-        images = docker.Engine(docker.engine_address()).images(labels)
+        found = docker.Engine(docker.engine_address()).image(image)
+    except ImageMissingError:
+        return f"{image} is missing, which has"
     except RunnerError:
-        return True  # an engine that is away is another check's finding
-    return any(IMAGE in image.names for image in images)
+        return ""
+    version = found.labels.get(label, "")
+    if version == agent.version or (not version and agent.name not in known_agents.names()):
+        return ""
+    return f"{image} has version {plain(version, 40) or 'none'}, not"
 
 
 ORDER = 2
