@@ -6,14 +6,13 @@ from dataclasses import asdict, dataclass
 
 import click
 
-from bot.admin.doctor.runner import find_image_gap, image_command
+from bot.admin.doctor.runner import image_command, image_of, lacks_program
 from bot.admin.images import context
 from bot.cli import CliError, _home
 from bot.cli._show import clean, json_option, show, table
 from bot.runspec import builder, policy_fields
 from bot.system import model_keys
 from bot.system.config import Config
-from rules.policy.images import IMAGE
 from runner import agents
 from runner.agents.acp.program import AcpAgent, AcpProgram, Metering
 from runner.errors import RunnerError
@@ -88,15 +87,15 @@ def _facts_of(name: str, config: Config, *, checks: bool) -> AgentFacts:
     except RunnerError as error:
         return AgentFacts(name, problem=str(error))
     counts = agent.program.metering if isinstance(agent, AcpAgent) else Metering.GATEWAY
-    gap = find_image_gap(agent) if checks else ""
+    lacks = checks and lacks_program(agent)
     return AgentFacts(
         agent=name,
         version=agent.version,
         protocol="ACP" if isinstance(agent, AcpAgent) else "its own",
         keys=" or ".join(agent.secrets),
         metering=str(counts) if agent.secrets else "",
-        image=(agent.image or IMAGE) if agent.in_image else "",
-        problem=f"{gap} {name} {agent.version}: {image_command(agent)}" if gap else "",
+        image=image_of(agent),
+        problem=f"{image_of(agent)} has no {name} {agent.version}: {image_command(agent)}" if lacks else "",
     )
 
 

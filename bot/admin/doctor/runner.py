@@ -111,8 +111,8 @@ def agents(context: DoctorContext) -> Iterator[CheckResult]:
             chosen = "" if context.config.workspace == "auto" else "set CARDINAL_WORKSPACE=docker, then "
             step = f"{chosen}start a Docker engine and run `cardinal images agent`"
             yield fail("agents", f"{known}: works in containers only, and there are none here", step)
-        elif on_images and (gap := find_image_gap(agent)):
-            yield fail("agents", f"{gap} {known}", f"build it: {image_command(agent)}")
+        elif on_images and lacks_program(agent):
+            yield fail("agents", f"{image_of(agent)} has no {known}", f"rebuild it: {image_command(agent)}")
         else:
             yield ok("agents", f"{known}: can work")
     if not paid:
@@ -162,30 +162,33 @@ def _pays(provider: Provider) -> str:
     return f"{setting_of(provider)} pays"
 
 
+def image_of(agent: AgentAdapter) -> str:
+    """Return the image with the agent's program, where a policy names none; empty without a program."""
+    return (agent.image or IMAGE) if agent.in_image else ""
+
+
 def image_command(agent: AgentAdapter) -> str:
-    """Return the command that builds the image with the agent's program."""
+    """Return the command that builds that image."""
     return f"cardinal agents --build {agent.name}" if agent.image else "cardinal images agent"
 
 
-def find_image_gap(agent: AgentAdapter) -> str:
-    """Return the beginning of a sentence where no image has exactly the version that this agent was made for.
+def lacks_program(agent: AgentAdapter) -> bool:
+    """Tell whether the image of the agent lacks exactly the version that it was made for, as its labels say.
 
-    An agent of the operator's may be in an image without such a label. An engine that is away is another
-    check's finding.
+    An agent of the operator's may be in an image without such a label.
     """
-    if not agent.in_image:
-        return ""
-    image, label = agent.image or IMAGE, f"cardinal.agent.{agent.name}"
+    image, label = image_of(agent), f"cardinal.agent.{agent.name}"
+    if not image:
+        return False
     try:
-        found = docker.Engine(docker.engine_address()).image(image)
+        engine = docker.Engine(docker.engine_address())
+        if any(image in found.names for found in engine.images({label: agent.version})):
+            return False
+        return agent.name in known_agents.names() or label in engine.image(image).labels
     except ImageMissingError:
-        return f"{image} is missing, which has"
+        return True
     except RunnerError:
-        return ""
-    version = found.labels.get(label, "")
-    if version == agent.version or (not version and agent.name not in known_agents.names()):
-        return ""
-    return f"{image} has version {plain(version, 40) or 'none'}, not"
+        return False  # an engine that is away is another check's finding
 
 
 ORDER = 2
