@@ -14,7 +14,8 @@ from bot.runspec import builder, policy_fields
 from bot.system import model_keys
 from bot.system.config import Config
 from runner import agents
-from runner.agents.acp.program import AcpAgent, AcpProgram, Metering
+from runner.agents.acp.program import AcpAgent, AcpProgram
+from runner.agents.contract import Metering
 from runner.errors import RunnerError
 from runner.run.provider import how_to_pay
 from runner.session import chat

@@ -221,6 +221,13 @@ class Dialogue(Protocol):
         """Return the input that asks the agent to stop; None: there is none."""
 
 
+class Metering(StrEnum):
+    """Who counts what an agent's model calls cost."""
+
+    GATEWAY = "gateway"
+    AGENT = "agent"  # the agent's own word: nothing outside it can check that
+
+
 class AgentAdapter(Protocol):
     """One kind of coding agent: `AGENT` of `runner/agents/adapters/<agent>.py`. It has no state.
 

@@ -3,7 +3,6 @@
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, field
-from enum import StrEnum
 from pathlib import PurePosixPath
 from typing import Annotated
 
@@ -12,17 +11,10 @@ from pydantic.dataclasses import dataclass
 
 from runner.agents import contract
 from runner.agents.acp.dialogue import AcpDialogue
-from runner.agents.contract import Layout, Phase, Task
+from runner.agents.contract import Layout, Metering, Phase, Task
 from runner.run.provider import SETTINGS
 
 NO_KEY = "cardinal-gateway"  # where a key would be: the gateway knows the real one
-
-
-class Metering(StrEnum):
-    """Who counts what a program's model calls cost."""
-
-    GATEWAY = "gateway"
-    PROGRAM = "program"  # the program's own word: nothing outside it can check that
 
 
 def _require_inside(path: str) -> str:
@@ -42,7 +34,7 @@ def _dump_json(value: object) -> object:
 
 
 def _require_provider(name: str) -> str:
-    if name not in SETTINGS:
+    if name and name not in SETTINGS:
         raise ValueError(f"is not a provider: one of {', '.join(SETTINGS)}")
     return name
 
@@ -62,7 +54,8 @@ _Version = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9.+_-
 class AcpProgram:
     """One program. In `command`, `chat`, `env` and `files`, {gateway}, {model} and {home} are filled in.
 
-    `provider` is whose protocol it speaks with the gateway, `models` what `default` and `small` mean to it.
+    `provider` is whose protocol it speaks with the gateway, empty for one that has a login of its own;
+    `models` are what `default` and `small` mean to it.
     `chat` follows `command` where it may only answer. `files` are written to a folder of the turn, {files};
     what is not text is JSON there. `clears` are paths of the home that are emptied before each start, each
     with patterns of what stays: an agent could leave settings there that are obeyed without asking.
@@ -109,7 +102,7 @@ class AcpAgent:
     def __init__(self, program: AcpProgram) -> None:
         self.program = program
         self.name, self.version, self.image = program.name, program.version, program.image
-        self.secrets: tuple[str, ...] = (program.provider,)
+        self.secrets: tuple[str, ...] = (program.provider,) if program.provider else ()
 
     def models(self, wanted: str) -> tuple[str, ...]:
         """Return the one model that it asks for; a name that is not ours stays as it is."""
@@ -123,7 +116,7 @@ class AcpAgent:
 
     def begin(self, task: Task, layout: Layout) -> contract.Dialogue:
         model = self.models(task.model)[0]
-        by_program = self.program.metering is Metering.PROGRAM
+        by_program = self.program.metering is Metering.AGENT
         return AcpDialogue(task, layout, self._command(task, layout, model), model=model, meters=by_program)
 
     def _command(self, task: Task, layout: Layout, model: str) -> contract.Command:

@@ -25,13 +25,13 @@ def run(*words: str) -> Result:
 
 
 def test_the_operators_agents_are_listed_with_cardinals_own(home: Path) -> None:
-    write(home / "agents", OWN + "metering: program\nimage: acme/mine:1\n")
+    write(home / "agents", OWN + "metering: agent\nimage: acme/mine:1\n")
     listed = run("--json")
     assert listed.exit_code == 0, listed.output
     rows = {row["agent"]: row for row in json.loads(listed.output)["agents"]}
     assert {"claude", "qwen", "goose", "scripted", "mine"} <= set(rows)
     assert rows["mine"] == {
-        "agent": "mine", "version": "1.2.3", "protocol": "ACP", "keys": "compatible", "metering": "program",
+        "agent": "mine", "version": "1.2.3", "protocol": "ACP", "keys": "compatible", "metering": "agent",
         "image": "acme/mine:1", "problem": "",
     }  # fmt: skip
 

@@ -9,8 +9,8 @@ from acp import schema
 from pydantic import BaseModel
 
 from runner.agents.acp.dialogue import AcpDialogue
-from runner.agents.acp.program import AcpAgent, AcpProgram, Metering
-from runner.agents.contract import AgentEvent, Layout, Phase, Send, Task
+from runner.agents.acp.program import AcpAgent, AcpProgram
+from runner.agents.contract import AgentEvent, Layout, Metering, Phase, Send, Task
 
 LAYOUT = Layout("/workspace/repo", "/workspace/home", "", "python3", "/player", "http://127.0.0.1:4000")
 REQUESTS: dict[str, type[BaseModel]] = {

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.agents.acp.program import Metering
 from runner.agents.contract import (
+    Metering,
     Noise,
     PermissionAsked,
     Phase,
@@ -294,7 +294,7 @@ def test_what_is_not_offered_is_refused(method: str) -> None:
 
 def test_what_a_program_claims_to_cost_counts_only_where_nothing_else_meters_it() -> None:
     cost = {"amount": 0.5, "currency": "USD"}
-    for metering, usage in ((Metering.GATEWAY, []), (Metering.PROGRAM, [Usage(0.5, 0, 0, 0)])):
+    for metering, usage in ((Metering.GATEWAY, []), (Metering.AGENT, [Usage(0.5, 0, 0, 0)])):
         partner = Partner(metering=metering)
         partner.open()
         assert partner.update("usage_update", used=1, size=9, cost=cost) == usage
