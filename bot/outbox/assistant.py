@@ -21,7 +21,6 @@ from ledger.queue.outbox import Entry
 from ledger.rows.cards import CardRow
 from ledger.views import spend
 from rules.card.stops import describe_stop
-from rules.policy.images import IMAGE
 from runner.errors import BackendError, RunnerError, ScenarioError, UnsandboxedError
 from runner.session import chat
 
@@ -75,7 +74,6 @@ def ask_model(context: OutboxContext, entry: Entry, agent: str, model: str, prom
             places=builder.artifact_places(context.config),
             timeout_s=TIMEOUT_S,
             workspace=policy_fields.workspace(context.config),
-            image=IMAGE,
             allow_unsandboxed=context.config.allow_unsandboxed,
             providers=model_keys.providers(context.config, context.board.owner),
         )

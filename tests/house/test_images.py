@@ -98,13 +98,15 @@ def test_every_image_begins_with_the_base_that_a_machine_without_a_registry_can_
     files = [path for path in tracked() if path.startswith("docker/") and path.endswith("/Dockerfile")]
     for path in files:
         lines = (ROOT / path).read_text(encoding="utf-8").splitlines()
-        base = "cardinal/agent:latest" if path == "docker/browser/Dockerfile" else "cardinal/base:bookworm"
+        on_agents = path in ("docker/browser/Dockerfile", "docker/program/Dockerfile")
+        base = "cardinal/agent:latest" if on_agents else "cardinal/base:bookworm"
         assert {line.split()[1] for line in lines if line.startswith("FROM ")} == {base}, path
     assert set(files) == {
         "docker/Dockerfile",
         "docker/agent/Dockerfile",
         "docker/browser/Dockerfile",
         "docker/postgres/Dockerfile",
+        "docker/program/Dockerfile",
     }
 
 
