@@ -49,6 +49,7 @@ class AcpStep(StrEnum):
     OVER = ""  # nothing more
 
 
+_AGAIN = "retry; if that happens again, the operator can find out why with `cardinal agents --try`"
 _ENDS = {
     "end_turn": "",
     "cancelled": "it was interrupted",
@@ -151,7 +152,7 @@ class AcpDialogue(JsonLinesDialogue):
                 return (*self._flush(), self._fail(said["error"]))
             return tuple(self._read_answer(said["result"]))
         except MALFORMED:  # nothing else would come, and the turn would wait for ever
-            return (self._end(f"it answered {step} with what the protocol does not know"),)
+            return (self._end(f"it answered {step} with what the protocol does not know: {_AGAIN}"),)
 
     def _read_answer(self, result: Any) -> Iterator[contract.AgentEvent]:
         result = result or {}
@@ -161,7 +162,9 @@ class AcpDialogue(JsonLinesDialogue):
             case AcpStep.SESSION:
                 self._session_id = str(result.get("sessionId") or self._task.session_id)[:_ID_BYTES]
                 if not self._session_id:
-                    yield self._end("it opened a session without a name, so it cannot be spoken to")
+                    yield self._end(
+                        f"it opened a session without a name, so it cannot be spoken to: {_AGAIN}"
+                    )
                     return
                 yield contract.Session(self._session_id, self._version)
                 yield self._choose_model(result)
@@ -171,12 +174,12 @@ class AcpDialogue(JsonLinesDialogue):
                 yield from self._flush()
                 if self._bill is not None:
                     yield from self._bill.add_tokens(result.get("usage"))
-                reason = str(result.get("stopReason"))
+                reason = str(result.get("stopReason") or "")
                 if reason in _MAY_RESUME and (more := self._what_more()):
                     yield self._prompt(more)
                     return
                 yield self._end(
-                    _ENDS.get(reason, f"it stopped, and the reason it gave is {one_line(reason, 80)!r}")
+                    _ENDS.get(reason, f"it stopped and gave the reason {one_line(reason, 80)!r}: {_AGAIN}")
                 )
 
     def _greet(self, result: Any) -> contract.AgentEvent:
@@ -256,7 +259,7 @@ class AcpDialogue(JsonLinesDialogue):
         if step == AcpStep.SESSION and self._task.session_id:
             gone = one_line(self._task.session_id, 80)
             return self._end(f"it cannot continue the session {gone}: {problem}", session_gone=True)
-        return self._end(problem or "it failed and did not say why")
+        return self._end(problem or f"it failed and did not say why: {_AGAIN}")
 
     def _end(self, error: str, *, session_gone: bool = False) -> contract.TurnEnd:
         self._waiting = AcpStep.OVER

@@ -1,9 +1,13 @@
 """What the Agent Client Protocol's messages mean here, and what a program that lies can do."""
 
 import json
-from typing import Any
+from time import process_time
+from typing import Any, get_args
+from unittest.mock import ANY
 
 import pytest
+from acp import schema
+from acp.meta import CLIENT_METHODS
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -327,6 +331,7 @@ def test_an_answer_without_a_meaning_ends_the_turn(step: int, result: Any) -> No
         partner.answer(good)
     events = partner.answer(result)
     assert isinstance(events[-1], TurnEnd)
+    assert "retry" in events[-1].error
 
 
 def test_a_request_for_permission_without_a_meaning_is_answered_too() -> None:
@@ -381,3 +386,99 @@ def test_no_message_can_break_it(messages: list[Any], steps: int) -> None:
 
 def test_the_files_of_a_session_are_named_by_its_id() -> None:
     assert agent(sessions=("s/{session}.jsonl",)).session_files("ab") == ("s/ab.jsonl",)
+
+
+@pytest.mark.parametrize("method", sorted(set(CLIENT_METHODS.values()) - {"session/request_permission"}))
+def test_of_the_protocols_requests_only_permission_is_answered_with_more_than_a_refusal(method: str) -> None:
+    partner = Partner()
+    partner.open()
+    before = len(partner.sent)
+    assert partner.say(id=9, method=method, params={}) == []
+    (refusal,) = partner.sent[before:]
+    assert (refusal["id"], refusal["error"]["code"]) == (9, -32601)
+    assert partner.say(method=method, params={}) in ([], [Noise(ANY)])
+    assert partner.answer({"stopReason": "end_turn"}) == [TurnEnd("")]
+
+
+@pytest.mark.parametrize(("reason", "said"), [(reason, "") for reason in get_args(schema.StopReason)])
+def test_every_reason_to_stop_of_the_protocol_has_words_for_people(reason: str, said: str) -> None:
+    partner = Partner()
+    partner.open()
+    error = error_of(partner.answer({"stopReason": reason}))
+    assert "gave the reason" not in error
+    assert (reason == "end_turn") == (error == said)
+    assert "retry" in error or reason in ("end_turn", "cancelled")
+
+
+@pytest.mark.parametrize("lie", [None, "", "bored", 7, [], {"end_turn": 1}, "x" * 500_000, "end_turn\n\0"])
+def test_a_reason_that_the_protocol_does_not_have_ends_in_a_short_sentence(lie: Any) -> None:
+    partner = Partner()
+    partner.open()
+    error = error_of(partner.answer({"stopReason": lie} if lie is not None else {}))
+    assert "it stopped" in error
+    assert "retry" in error
+    assert len(error) < 300
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        [], [{"optionId": "", "name": "", "kind": "allow_once"}],
+        [{"optionId": "x", "name": "X", "kind": "allow"}],
+        [{"optionId": "x", "name": "Reject", "kind": "allow_always"}],
+        [{"optionId": 3, "kind": "reject_once"}],
+        [{"optionId": "a", "kind": "allow_once"}, {"optionId": "b", "kind": "allow_once"}] * 1_000,
+    ],
+)  # fmt: skip
+def test_options_that_are_empty_odd_or_many_permit_nothing_that_was_not_asked_for(options: Any) -> None:
+    partner = Partner()
+    partner.open()
+    call = {"toolCallId": "t1", "kind": "execute", "title": "make"}
+    params = {"sessionId": "s1", "options": options, "toolCall": call}
+    asked = partner.say(id=3, method="session/request_permission", params=params)
+    if asked:
+        (wish,) = asked
+        assert isinstance(wish, PermissionAsked)
+        partner.take(partner.dialogue.permit(wish.ask_id, allowed=False, why="no"))
+    outcome = partner.sent[-1]["result"]["outcome"]
+    offered = {str(option["optionId"]): option["kind"] for option in options}
+    assert outcome["outcome"] == "cancelled" or offered[outcome["optionId"]] == "reject_once"
+
+
+def test_an_answer_that_comes_twice_or_after_the_end_changes_nothing() -> None:
+    partner = Partner()
+    number = partner.sent[-1]["id"]
+    partner.answer(HELLO)
+    assert isinstance(partner.say(id=number, result=HELLO)[0], Noise)
+    partner.answer({"sessionId": "s1"})
+    assert [it["method"] for it in partner.sent] == ["initialize", "session/new", "session/prompt"]
+    assert partner.answer({"stopReason": "end_turn"}) == [TurnEnd("")]
+    sent = len(partner.sent)
+    for late in ({"stopReason": "refusal"}, {"sessionId": "s2"}, HELLO):
+        assert isinstance(partner.answer(late)[0], Noise)
+    assert partner.chunk("late") == []
+    assert len(partner.sent) == sent
+
+
+def test_a_line_of_megabytes_and_thousands_of_updates_are_bounded_work() -> None:
+    partner = Partner()
+    partner.open()
+    begun = process_time()
+    partner.raw("x" * 8_000_000)
+    partner.raw(
+        json.dumps(
+            {"jsonrpc": "2.0", "method": "session/update", "params": words("s1"), "x": "y" * 8_000_000}
+        )
+    )
+    partner.update(
+        "tool_call", toolCallId="t" * 1_000_000, title="x" * 4_000_000, rawInput={"command": "y" * 4_000_000}
+    )
+    entries = [{"content": "z" * 1_000, "priority": "low", "status": "pending"}] * 5_000
+    (shown,) = [it for it in partner.update("plan", entries=entries) if isinstance(it, TodoShown)]
+    for number in range(5_000):
+        partner.update(
+            "tool_call", toolCallId=str(number), title="x", locations=[{"path": f"/p{number}"}] * 50
+        )
+    assert len(shown.items) == 100
+    assert process_time() - begun < 20
+    assert sum(len(tool.command) + len(tool.summary) for tool in partner.dialogue._tools.values()) < 1_000_000
