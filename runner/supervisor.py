@@ -38,7 +38,7 @@ from runner.session.stage_machine import Enter, admit_entry
 from runner.session.tool_effects import final_report
 from runner.session.tool_servers import ending_servers
 from runner.text.plain import cut_bytes, one_line, redact
-from runner.workspaces.contract import Workspace
+from runner.workspaces.contract import DEFAULT_IMAGE, Workspace
 from runner.workspaces.docker.errors import EngineTroubleError
 
 _DETAIL_BYTES = 2_000
@@ -119,7 +119,7 @@ def execute_run(
         return
     try:
         log.beat()  # nothing is started before the claim has a deadline
-        spec = _in_image_of_agent(spare_set_up(spec))
+        spec = with_image_of_agent(spare_set_up(spec))
         if spec.kind == CHECK:
             recheck(spec, log, remote, clock, tool_secrets or {}, allow_unsandboxed=allow_unsandboxed)
             return
@@ -145,15 +145,15 @@ def execute_run(
         raise
 
 
-def _in_image_of_agent(spec: RunSpec) -> RunSpec:
-    """Return the specification with the image of its agent's program, unless the policy names one.
+def with_image_of_agent(spec: RunSpec) -> RunSpec:
+    """Return the specification with the image of its agent's program, unless the policy names another one.
 
     The checks use the same image.
     """
     own = spec.paths.agents
-    if spec.image or spec.agent not in agents.names(own):
+    if spec.image not in ("", DEFAULT_IMAGE) or spec.agent not in agents.names(own):
         return spec
-    return replace(spec, image=agents.load(spec.agent, own).image)
+    return replace(spec, image=agents.load(spec.agent, own).image or spec.image)
 
 
 def _carry_on(

@@ -103,7 +103,7 @@ def test_it_ends_as_its_program_does(repo: Path, line: str, code: int) -> None:
 
 def test_a_program_that_is_not_there_is_named(repo: Path) -> None:
     code, _, errors = start(repo, "no-such-program")
-    assert (code, "no-such-program" in errors) == (1, True)
+    assert (code, "this image has no program no-such-program" in errors) == (1, True)
 
 
 def test_it_passes_the_wish_to_end_on(repo: Path) -> None:

@@ -1,5 +1,6 @@
 """A program is a file: what may be in one, what is said of a wrong one, and where an operator's own lies."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,9 @@ from runner import agents
 from runner.agents.acp.program_file import BUILT_IN, list_programs
 from runner.agents.contract import Phase, Task
 from runner.errors import ProgramError
+from runner.supervisor import with_image_of_agent
 from tests.runner.agents.acp_partner import LAYOUT
+from tests.runner.world import World
 
 OWN = """
 version: 1.2.3
@@ -43,6 +46,19 @@ def test_an_operators_file_is_an_agent_like_any_other(tmp_path: Path) -> None:
     assert command.env == {"URL": "http://127.0.0.1:4000/compatible/v1"}
     assert r"{\"deep\": [1, {\"b\": null}]}" in command.argv[6]
     assert r'"b.txt": "big"' in command.argv[6]
+
+
+@pytest.mark.parametrize(
+    ("of_policy", "image"),
+    [("", "acme/mine:1"), ("cardinal/agent:latest", "acme/mine:1"), ("acme/ci:2", "acme/ci:2")],
+)
+def test_a_run_is_in_the_image_of_its_agent_unless_the_policy_names_another_one(
+    world: World, tmp_path: Path, of_policy: str, image: str
+) -> None:
+    own = write(tmp_path / "agents", OWN + "image: acme/mine:1\n")
+    spec = world.spec(agent="mine", image=of_policy, paths=replace(world.places, agents=own))
+    assert with_image_of_agent(spec).image == image
+    assert with_image_of_agent(replace(spec, agent="gone")).image == of_policy
 
 
 def test_a_file_of_another_home_is_nobodys_agent(tmp_path: Path) -> None:

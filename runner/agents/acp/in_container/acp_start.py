@@ -88,7 +88,10 @@ def _run(argv: Sequence[str], env: Mapping[str, str]) -> int:
             program.terminate()
 
     signal.signal(signal.SIGTERM, stop)
-    programs.append(subprocess.Popen(argv, env=env, stdin=subprocess.PIPE))
+    try:
+        programs.append(subprocess.Popen(argv, env=env, stdin=subprocess.PIPE))
+    except FileNotFoundError:
+        sys.exit(f"this image has no program {argv[0]}: name one that has in the policy's `image:`, or none")
     if wishes:
         programs[0].terminate()
     threading.Thread(target=_feed, args=(programs[0], ended), daemon=True).start()
