@@ -1,6 +1,7 @@
 """The runner's errors, by the run's way out."""
 
 import re
+from pathlib import Path
 
 from ledger.errors import CardinalError
 from ledger.ids import RunId
@@ -115,6 +116,14 @@ class ScenarioError(RunnerError):
     def __init__(self, name: str, problem: str) -> None:
         self.name, self.problem = name, problem
         super().__init__(f"scenario {name!r}: {problem}")
+
+
+class ProgramError(RunnerError):
+    """The file that describes an agent's program is missing or wrong."""
+
+    def __init__(self, path: Path, problem: str) -> None:
+        self.path, self.problem = path, problem
+        super().__init__(f"{path}: {problem}; correct it: `cardinal agents` checks it")
 
 
 class RepositoryError(RunnerError):

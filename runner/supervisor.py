@@ -1,6 +1,7 @@
 """Supervisor: takes one claimed run through its phases, from wherever its events end."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from sqlalchemy.exc import OperationalError
 
@@ -38,7 +39,7 @@ from runner.session.stage_machine import Enter, admit_entry
 from runner.session.tool_effects import final_report
 from runner.session.tool_servers import ending_servers
 from runner.text.plain import cut_bytes, one_line, redact
-from runner.workspaces.contract import Workspace
+from runner.workspaces.contract import DEFAULT_IMAGE, Workspace
 from runner.workspaces.docker.errors import EngineTroubleError
 
 _DETAIL_BYTES = 2_000
@@ -119,7 +120,7 @@ def execute_run(
         return
     try:
         log.beat()  # nothing is started before the claim has a deadline
-        spec = with_own_image(spare_set_up(spec), log, remote)
+        spec = with_own_image(with_image_of_agent(spare_set_up(spec)), log, remote)
         if spec.kind == CHECK:
             recheck(spec, log, remote, clock, tool_secrets or {}, allow_unsandboxed=allow_unsandboxed)
             return
@@ -145,6 +146,17 @@ def execute_run(
         raise
 
 
+def with_image_of_agent(spec: RunSpec) -> RunSpec:
+    """Return the specification with the image of its agent's program, unless the policy names another one.
+
+    The checks use the same image.
+    """
+    own = spec.paths.agents
+    if spec.image not in ("", DEFAULT_IMAGE) or spec.agent not in agents.names(own):
+        return spec
+    return replace(spec, image=agents.load(spec.agent, own).image or spec.image)
+
+
 def _carry_on(
     spec: RunSpec,
     log: RunLog,
@@ -156,7 +168,7 @@ def _carry_on(
     allow_unsandboxed: bool,
 ) -> None:
     log.secrecy = secrecy_of(spec.equipment, stages=spec.stages)
-    agent = agents.load(spec.agent)
+    agent = agents.load(spec.agent, spec.paths.agents)
     log.raise_if_stopped()
     demand_checks(spec)
     workspace = _place(spec, log)

@@ -4,7 +4,7 @@ import click
 
 from bot.admin.images import context
 from bot.cli import _forge
-from runner.agents import AGENTS
+from runner import agents
 
 
 @click.command("demo")
@@ -13,7 +13,7 @@ from runner.agents import AGENTS
 )
 @click.option(
     "--agent",
-    type=click.Choice(AGENTS.names()),
+    type=click.Choice(agents.names()),
     default="scripted",
     show_default=True,
     help="The agent that works on cards.",

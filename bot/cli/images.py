@@ -1,15 +1,10 @@
 """`cardinal images`: the container images, made on this machine."""
 
-import os
-import subprocess
-import tempfile
 from pathlib import Path
 
 import click
 
 from bot.admin.images import context
-
-LIMIT_S = 2 * 3600
 
 
 @click.command("images")
@@ -31,21 +26,8 @@ def command(names: tuple[str, ...], listed: Path | None, compose_file: bool) -> 
       cardinal images --from images.txt
       docker compose -f "$(cardinal images --compose-file)" up -d
     """
-    original = context.script("images").resolve()
     if compose_file:
         click.echo(context.COMPOSE_FILE.resolve())
         return
-    with tempfile.TemporaryDirectory(prefix="cardinal-images-") as scratch:
-        folder = Path(scratch, "context")
-        context.copy_to(folder)
-        # One build at a time, over all copies: they lock the original.
-        mine = {"IMAGES_NAME": "cardinal images"}
-        mine |= {"IMAGES_LOCK": os.environ.get("IMAGES_LOCK", str(original))}
-        mine |= {"IMAGES_FROM": str(listed)} if listed else {}
-        built = subprocess.run(
-            ["bash", str(folder / "scripts/images"), *names],
-            env=os.environ | mine,
-            timeout=LIMIT_S,
-            check=False,
-        )
-    raise SystemExit(built.returncode)
+    mine = {"IMAGES_NAME": "cardinal images"} | ({"IMAGES_FROM": str(listed)} if listed else {})
+    raise SystemExit(context.build(names, mine))

@@ -10,7 +10,7 @@ import click
 from bot.admin.clone import own_git
 from bot.admin.clone import proposal as proposals
 from bot.admin.trial import trial
-from bot.cli import CliError
+from bot.cli import CliError, _home
 from bot.cli._described import CommandGroup
 from bot.cli._show import clean, clone_option, json_option, show, text_block
 from bot.render import missing_checks
@@ -224,7 +224,8 @@ def _read(file: Path, home: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
         raw = opened.read(MAX_BYTES)
     try:
         text, own = raw.decode("utf-8"), _own_profiles(file)
-        policy = parse(text, home=home, installed=policy_names.list_installed(), profiles=own)
+        installed = policy_names.list_installed(_home.settings().agents)
+        policy = parse(text, home=home, installed=installed, profiles=own)
     except UnicodeDecodeError:
         return ("the file is not UTF-8", *further), ()
     except PolicyError as error:

@@ -23,7 +23,7 @@ from bot.system.clock import utc_now
 from bot.system.secret import Secret
 from bot.system.setting_types import board_address
 from rules.policy.model import agents_of
-from runner.agents import AGENTS
+from runner import agents
 
 NOT_INSTALLED = "--yes installs no system packages: run `{}`, then start again"
 TOKENS = ("GH_TOKEN", "GITHUB_TOKEN")  # cli.github.com/manual/gh_help_environment
@@ -35,7 +35,7 @@ ADDRESSES = ("CARDINAL_GITHUB_URL", "CARDINAL_GIT_URL")
     "--into", default="", metavar="BRANCH", help="Where Done merges.  [default: the current branch]"
 )
 @click.option(
-    "--agent", type=click.Choice(AGENTS.names()), help="Who works on the cards.  [default: scripted]"
+    "--agent", type=click.Choice(agents.names()), help="Who works on the cards.  [default: scripted]"
 )
 @click.option("--yes", is_flag=True, help="Ask nothing, and install no system packages.")
 @click.option("--no-browser", is_flag=True, help="Do not open a browser.")

@@ -21,7 +21,6 @@ from ledger.rows.cards import CardRow
 from ledger.views import jobs, spend
 from rules.card.stops import describe_stop
 from rules.policy.column import ColumnPolicy
-from rules.policy.images import IMAGE
 from runner.errors import BackendError, RunnerError, ScenarioError, UnsandboxedError
 from runner.session import chat
 
@@ -78,7 +77,6 @@ def ask_model(context: OutboxContext, entry: Entry, column: ColumnPolicy, prompt
             places=builder.artifact_places(context.config),
             timeout_s=TIMEOUT_S,
             workspace=policy_fields.workspace(context.config),
-            image=IMAGE,
             allow_unsandboxed=context.config.allow_unsandboxed,
             providers=model_keys.providers(context.config, context.board.owner),
         )

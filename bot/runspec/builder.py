@@ -207,6 +207,7 @@ def artifact_places(config: Config) -> HostPaths:
         store=store,
         packages=config.packages,
         runtime=config.runtime,
+        agents=config.agents,
     )
 
 

@@ -32,7 +32,7 @@ def as_then(services: Services, spec: RunSpec, run: RunRow) -> RunSpec:
 def _differences(db: Connection, spec: RunSpec, past: RunRow) -> Iterator[str]:
     """Yield what people should know before they compare the two."""
     if spec.agent == past.agent and past.agent_version:
-        version = agents.load(spec.agent).version
+        version = agents.load(spec.agent, spec.paths.agents).version
         if version != past.agent_version:
             yield f"{spec.agent} is version {version}, and was {past.agent_version}"
     yield from _changed_layers(db, spec, past)

@@ -6,7 +6,7 @@ from functools import cache, lru_cache
 
 from sqlalchemy import Connection
 
-from bot.state.policy_names import list_installed
+from bot.state.policy_names import list_for_any_host
 from ledger.ids import BoardId
 from ledger.log import event_store
 from ledger.queries import cards
@@ -98,8 +98,8 @@ def other_repositories(db: Connection, board_id: BoardId, owner: str, *own: str 
 def of_text(text: str) -> Policy:
     """Return a policy that was in force; without columns where this version cannot read it."""
     try:
-        # The file's place, the board's home, was checked when it was loaded.
-        return parse(text, home=None, installed=list_installed()) if text else default_policy("")
+        # The board's home and the names of agents were checked when it was loaded.
+        return parse(text, home=None, installed=list_for_any_host()) if text else default_policy("")
     except PolicyError as error:
         log.error("policy in force unreadable because=%s", error.problems[0])
         return _nothing()

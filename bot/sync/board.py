@@ -180,7 +180,8 @@ def load_policy(services: Services, board_id: BoardId) -> None:
         event: Event = PolicyLoaded(board_id, digest, text or "", commit)
         try:
             if text is not None:
-                parse(text, home=home, installed=policy_names.list_installed(), profiles=own)
+                installed = policy_names.list_installed(services.config.agents)
+                parse(text, home=home, installed=installed, profiles=own)
         except PolicyError as error:
             event = PolicyRejected(board_id, digest, commit, error.problems)
         reactor.append_and_react(db, event, now=services.now())

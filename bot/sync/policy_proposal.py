@@ -37,7 +37,8 @@ def read(services: Services, board_id: BoardId, commit: str) -> None:
         settings: tuple[SettingChange, ...] = ()
         more = 0
         try:
-            after = parse(text, home=home, installed=policy_names.list_installed(), profiles=own)
+            installed = policy_names.list_installed(services.config.agents)
+            after = parse(text, home=home, installed=installed, profiles=own)
             before = policies_in_force.in_force(db, board_id)
             changes = find_changed_columns(before, after, cards.counts(db, board_id))
             settings, more = find_changed_settings(before, after)

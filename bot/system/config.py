@@ -14,7 +14,7 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, ConfigDict, Field, StringConstraints, TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass
 
-from bot.system.env_file import ENV_FILE, PREFIX, ForeignHomeError, read_lines, read_settings
+from bot.system.env_file import ENV_FILE, OWN_AGENTS, PREFIX, ForeignHomeError, read_lines, read_settings
 from bot.system.github_address import GITHUB_API, api_root, web_root
 from bot.system.secret import Secret
 from bot.system.setting_types import (
@@ -305,6 +305,11 @@ class Config:
         Secret(),
         description="The token with which a monitoring system may read `/metrics`; nobody may without one.",
     )
+
+    @property
+    def agents(self) -> Path:
+        """The folder with the operator's own agents."""
+        return self.home / OWN_AGENTS
 
     @property
     def board_owner(self) -> str:

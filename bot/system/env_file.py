@@ -14,6 +14,7 @@ from ledger.errors import CardinalError
 
 PREFIX = "CARDINAL_"
 ENV_FILE = "env"
+OWN_AGENTS = "agents"  # the folder of the operator's own agents
 _QUOTED = re.compile(r"\s*(?:export\s+)?(?P<name>[^=\s]+)\s*=\s*(?P<quote>['\"])(?P<rest>.*)", re.DOTALL)
 
 

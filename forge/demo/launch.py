@@ -37,8 +37,9 @@ LET_IT = "Let users make namespaces (sysctl user.max_user_namespaces), or use co
 
 def agents() -> tuple[str, ...]:
     """Return Cardinal's agents by their files, for the forge imports nothing of Cardinal."""
-    adapters = Path(__file__).parents[2].glob("runner/agents/adapters/[a-z]*.py")
-    return tuple(sorted(file.stem for file in adapters))
+    folder = Path(__file__).parents[2] / "runner/agents"
+    files = (*folder.glob("adapters/[a-z]*.py"), *folder.glob("acp/programs/*.yml"))
+    return tuple(sorted(file.stem for file in files))
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

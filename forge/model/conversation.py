@@ -1,5 +1,6 @@
 """Content of requests and answers, the same for all protocols."""
 
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -32,13 +33,14 @@ class Outcome:
 @dataclass(frozen=True, slots=True)
 class Offer:
     """The tools that can be called: by name, and by name within a namespace. `deferred`: only after a
-    search.
+    search. `inputs` are the keys of tools where the request tells them.
     """
 
     names: frozenset[str] = frozenset()
     spaces: frozenset[str] = frozenset()
     deferred: frozenset[str] = frozenset()
     search: str = ""
+    inputs: Mapping[str, Collection[str]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

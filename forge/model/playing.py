@@ -131,8 +131,9 @@ class Toolbox:
 
     def board(self, tool: str, given: dict[str, Any]) -> Call:
         """Return the call of a board tool, under the name that it has here. Raises NoToolError."""
-        for name in (f"mcp__board__{tool}", f"board_{tool}", f"mcp_board_{tool}"):
-            if name in self._offer.names | self._offer.deferred:
+        spelt = re.compile(rf"(mcp__?)?board__?{tool}")
+        for name in self._offer.names | self._offer.deferred:
+            if spelt.fullmatch(name):
                 return Call(name, given)
         if "mcp__board" in self._offer.spaces:
             return Call(tool, given, "mcp__board")
@@ -141,11 +142,14 @@ class Toolbox:
     def _has(self, *names: str) -> str:
         return next((name for name in names if name in self._offer.names), "")
 
+    def _takes_path(self, tool: str) -> bool:
+        return "path" in self._offer.inputs.get(tool, ())
+
     def _path(self, path: str) -> str:
         return f"{self._folder}/{path}" if self._folder else path
 
     def _shell(self, line: str) -> Call:
-        match self._has("Bash", "bash", "run_shell_command", "exec_command"):
+        match self._has("Bash", "bash", "run_shell_command", "shell", "exec_command"):
             case "exec_command":
                 return Call("exec_command", {"cmd": line, "yield_time_ms": 30000})
             case "":
@@ -173,7 +177,7 @@ class Toolbox:
 
     def _replace_rounds(self, edit: dict[str, Any]) -> list[tuple[Call, ...]]:
         path, fresh = self._path(edit["path"]), edit.get("replace", "")
-        if self._has("Edit") and self._has("Read"):
+        if self._has("Edit") and self._has("Read") and not self._takes_path("Edit"):
             given = {"file_path": path, "old_string": edit["find"], "new_string": fresh}
             return [(Call("Read", {"file_path": path}),), (Call("Edit", given),)]
         if self._has("edit") and self._has("read"):
@@ -186,8 +190,9 @@ class Toolbox:
 
     def _write_rounds(self, edit: dict[str, Any], before: Before) -> list[tuple[Call, ...]]:
         path, content = self._path(edit["path"]), edit["content"]
-        for writer, reader, key in _WRITERS:
+        for writer, reader, usual in _WRITERS:
             if self._has(writer):
+                key = "path" if self._takes_path(writer) else usual
                 write = (Call(writer, {key: path, "content": content}),)
                 # A file that is there already has to be read before it may be written over.
                 unread = bool(before) and _UNREAD.search(before[0].text) is not None and self._has(reader)

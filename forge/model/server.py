@@ -146,9 +146,17 @@ def _chat(body: dict[str, Any]) -> Conversation:
                     entries.append(Used(call["id"], function["name"], _parse(function.get("arguments"))))
             case "tool":
                 entries.append(Outcome(message["tool_call_id"], "\n".join(said)))
-    names = frozenset(tool["function"]["name"] for tool in body.get("tools") or [] if "function" in tool)
+    tools = [tool["function"] for tool in body.get("tools") or [] if "function" in tool]
+    inputs = {tool["name"]: tuple((tool.get("parameters") or {}).get("properties") or ()) for tool in tools}
     counts = bool((body.get("stream_options") or {}).get("include_usage"))
-    return _conversation("chat", body, "\n".join(system), tuple(entries), Offer(names), counts=counts)
+    return _conversation(
+        "chat",
+        body,
+        "\n".join(system),
+        tuple(entries),
+        Offer(frozenset(inputs), inputs=inputs),
+        counts=counts,
+    )
 
 
 def _gemini(body: dict[str, Any], model: str, *, stream: bool) -> Conversation:

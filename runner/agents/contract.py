@@ -240,9 +240,10 @@ class AgentAdapter(Protocol):
     version: str  # the exact one of its program that it was made for; never empty
     secrets: tuple[str, ...]
     trusted: bool  # it may run without a sandbox: only a program that cannot be talked into anything
-    in_image: bool  # its program is in the agents' image; else it comes with Cardinal, to every workspace
+    in_image: bool  # its program is in an image; else it comes with Cardinal, to every workspace
     metering: Metering
     efforts: tuple[str, ...]  # how much its model may be told to think, of low, medium and high
+    image: str = ""  # that contains its program, where the policy names none; empty: the agents' image
 
     def models(self, wanted: str) -> tuple[str, ...]:
         """Return the models that it asks its provider for when the policy says `wanted` (`default`, `small`

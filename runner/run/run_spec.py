@@ -224,6 +224,7 @@ class HostPaths:
 
     `packages` is a file that says what a person has installed in a clone, for checks without containers.
     `runtime` is the engine's runtime for all containers; empty for its own.
+    `agents` is the folder with the operator's own agents.
     """
 
     mirrors: Path
@@ -233,6 +234,7 @@ class HostPaths:
     store: StoreSpec = field(default=StoreSpec(), kw_only=True)
     packages: Path | None = field(default=None, kw_only=True)
     runtime: str = field(default="", kw_only=True)
+    agents: Path | None = field(default=None, kw_only=True)
 
     @property
     def artifacts(self) -> Path:

@@ -57,10 +57,12 @@ def ask_once(
     Raises CommandTimeoutError, ChatError when it fails or gives no answer, UnknownPartError, BackendError,
     ScenarioError, SpawnError or UnsandboxedError.
     """
-    player = agents.load(agent)
+    player = agents.load(agent, places.agents)
     workspaces.require_program(player, workspace)
     name = f"chat-{uuid.uuid4().hex}"
-    room = workspaces.load(workspace).open(places, Tenancy(CardId(name), RunId(name), image=image))
+    room = workspaces.load(workspace).open(
+        places, Tenancy(CardId(name), RunId(name), image=image or player.image)
+    )
     task = contract.Task(
         phase=contract.Phase.CHAT,
         turn="chat",

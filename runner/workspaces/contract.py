@@ -11,6 +11,8 @@ from runner.agents.contract import Layout
 from runner.exec.child import Child
 from runner.run.run_spec import HostPaths, ImageRecipe, RecipeFiles, ServiceSpec, ToolServerSpec
 
+DEFAULT_IMAGE = "cardinal/agent:latest"
+
 
 @dataclass(frozen=True, slots=True)
 class Tenancy:

@@ -8,11 +8,13 @@ from pathlib import Path
 from ledger.events.run import RunEvent, RunStepped, UsageMetered
 from ledger.events.turn import TurnStarted
 from ledger.states import Ending, RunState
+from runner import agents
 from runner.run.log import RunLog
 from runner.supervisor import execute_run
 from runner.workspaces.backends.docker import Docker
+from runner.workspaces.docker import engine as docker
 from tests.bench.figures import Figure, percentile, say
-from tests.contracts.stand import AGENTS, COMMIT, EDIT, FINISH, Stand
+from tests.contracts.stand import AGENTS, COMMIT, EDIT, FINISH, IN_OWN_IMAGE, Stand
 from tests.runner.world import make_world
 
 RUNS, FEW_RUNS = 3, 1
@@ -24,17 +26,25 @@ def measure(*, quick: bool) -> Iterator[Figure]:
     if problem:
         raise RuntimeError(f"{problem}; or run scripts/engine scripts/bench")
     count = FEW_RUNS if quick else RUNS
-    for agent in AGENTS:
+    built = docker.Engine(docker.engine_address())
+    own = (
+        name for name in IN_OWN_IMAGE if built.images({f"cardinal.agent.{name}": agents.load(name).version})
+    )
+    for agent in (*AGENTS, *own):
         took = [_one_run(agent) for _ in range(count)]
         note = f"the middle one of {count}; prompt, edit, commit, report; git, export and push are in it"
         yield Figure(
             f"{agent}_to_first_event", percentile([one[0] for one in took], 0.5), "s", raw="raw_container"
         )
         yield Figure(f"{agent}_run_of_one_turn", percentile([one[1] for one in took], 0.5), "s", note=note)
+        *_, calls, tokens = took[-1]
+        yield Figure(f"{agent}_model_calls_of_one_turn", calls, "calls", note=f"{tokens} tokens, as metered")
 
 
-def _one_run(agent: str) -> tuple[float, float]:
-    """Return the seconds from the stage's begin to the agent's first event, and from claim to ending."""
+def _one_run(agent: str) -> tuple[float, float, int, int]:
+    """Return the seconds from the stage's begin to the agent's first event, and from claim to ending; the
+    model's calls and tokens.
+    """
     with tempfile.TemporaryDirectory(prefix="cardinal-bench-") as name:
         root = Path(name)
         root.chmod(0o755)
@@ -59,7 +69,7 @@ def _one_run(agent: str) -> tuple[float, float]:
             if world.ended().ending is not Ending.SUCCEEDED:
                 raise RuntimeError(f"the run of {agent} failed: {world.ended().detail}")
             say(f"  {agent}: {took_s:.2f} s")
-            return _first_sign_s(times), took_s
+            return _first_sign_s(times), took_s, len(stand.model.requests), sum(stand.tokens())
         finally:
             stand.stop()
             world.engine.dispose()

@@ -24,7 +24,9 @@ from runner.workspaces.backends.docker import home_of
 from runner.workspaces.docker.engine import engine_address
 from tests.runner.world import World
 
-AGENTS = tuple(name for name in agents.names() if agents.load(name).secrets)
+REAL = tuple(name for name in agents.names() if agents.load(name).secrets)
+AGENTS = tuple(name for name in REAL if not agents.load(name).image)
+IN_OWN_IMAGE = tuple(name for name in REAL if name not in AGENTS)  # the soak builds these, and plays them
 IMAGE = "cardinal/agent:latest"
 KEY = "sk-real-0123456789abcdefghijklmnopqrstuvwxyz"  # of nobody, but it looks like one
 LIMITS = Limits(timeout_s=500, silence_s=120, max_turns=60, budget_usd=5.0, iterations=3, full_runs=3)
@@ -82,7 +84,7 @@ class Stand:
                 "agent": self.agent,
                 "model": "default",
                 "workspace": "docker",
-                "image": IMAGE,
+                "image": IMAGE if self.agent in AGENTS else "",
                 "limits": LIMITS,
                 "resources": RESOURCES,
                 "tools": tools or ToolSpec(),

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from runner.agents import AGENTS
+from runner import agents
 from tests.house.source import ROOT, tracked
 
 FOLDER = ROOT / "docker/agent"
@@ -57,7 +57,7 @@ def test_lock_label_and_code_name_the_same_version_for_every_processor(agent: st
 def test_a_program_for_node_has_one_version_too_and_brings_nothing_along(agent: str) -> None:
     recipe = (FOLDER / "Dockerfile").read_text(encoding="utf-8")
     program = read("package-lock.json")["packages"][f"node_modules/{PLAIN[agent]}"]
-    version = AGENTS.load(agent).version
+    version = agents.load(agent).version
     assert (program["version"], f'cardinal.agent.{agent}="{version}"' in recipe) == (version, True)
     assert not {"dependencies", "optionalDependencies", "os", "cpu"} & set(program)
     assert f"mv {PLAIN[agent]} " in recipe
@@ -76,7 +76,8 @@ def test_the_lock_holds_what_package_json_wishes_and_the_recipe_names_no_process
 
 
 def test_every_agent_that_says_so_is_in_the_image() -> None:
-    assert {name for name in AGENTS.names() if AGENTS.load(name).in_image} == {*PACKAGES, *PLAIN}
+    real = [agent for name in agents.names() if (agent := agents.load(name)).in_image]
+    assert {agent.name for agent in real if not agent.image} == {*PACKAGES, *PLAIN}
     wish = read("package.json")
     wished = {*wish["dependencies"], *wish["optionalDependencies"]}
     named = {package for agent in PACKAGES for package in programs(agent).values()}
@@ -97,13 +98,15 @@ def test_every_image_begins_with_the_base_that_a_machine_without_a_registry_can_
     files = [path for path in tracked() if path.startswith("docker/") and path.endswith("/Dockerfile")]
     for path in files:
         lines = (ROOT / path).read_text(encoding="utf-8").splitlines()
-        base = "cardinal/agent:latest" if path == "docker/browser/Dockerfile" else "cardinal/base:bookworm"
+        on_agents = path in ("docker/browser/Dockerfile", "docker/program/Dockerfile")
+        base = "cardinal/agent:latest" if on_agents else "cardinal/base:bookworm"
         assert {line.split()[1] for line in lines if line.startswith("FROM ")} == {base}, path
     assert set(files) == {
         "docker/Dockerfile",
         "docker/agent/Dockerfile",
         "docker/browser/Dockerfile",
         "docker/postgres/Dockerfile",
+        "docker/program/Dockerfile",
     }
 
 

@@ -79,7 +79,11 @@ def test_every_kind_of_part_is_proven() -> None:
 
 
 def test_every_registry_has_its_row_in_the_table_of_parts() -> None:
-    made = [source.path for source in sources(*FLOORS) for _ in re.finditer(r"= Registry\[", source.text)]
+    made = [
+        source.path
+        for source in sources(*FLOORS)
+        for _ in re.finditer(r"= (Registry\[|AgentRegistry\()", source.text)
+    ]
     assert len(made) == len(KINDS), made
 
 

@@ -14,7 +14,7 @@ from bot.admin.clone.own_git import (
     git_output,
     quarantine,
 )
-from bot.state.policy_names import list_installed
+from bot.state.policy_names import list_for_any_host
 from ledger.model.column_names import same_column
 from rules.errors import PolicyError
 from rules.policy.column import ColumnPolicy
@@ -111,7 +111,7 @@ def _git_path(folder: Path, *args: str) -> Path:
 
 def _policy(text: str, profiles: tuple[str, ...], *, or_default: bool) -> Policy:
     try:
-        return parse(text or DEFAULT_TEXT, home=None, installed=list_installed(), profiles=profiles)
+        return parse(text or DEFAULT_TEXT, home=None, installed=list_for_any_host(), profiles=profiles)
     except PolicyError:
         if not or_default:
             raise

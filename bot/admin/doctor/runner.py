@@ -119,8 +119,8 @@ def agents(context: DoctorContext) -> Iterator[CheckResult]:
             chosen = "" if context.config.workspace == "auto" else "set CARDINAL_WORKSPACE=docker, then "
             step = f"{chosen}start a Docker engine and run `cardinal images agent`"
             yield fail("agents", f"{known}: works in containers only, and there are none here", step)
-        elif agent.in_image and on_images and not _has(agent):
-            yield fail("agents", f"{IMAGE} has no {known}", "rebuild it: cardinal images agent")
+        elif on_images and lacks_program(agent):
+            yield fail("agents", f"{image_of(agent)} has no {known}", f"rebuild it: {image_command(agent)}")
         else:
             yield ok("agents", f"{known}: can work")
     if not paid:
@@ -170,14 +170,33 @@ def _pays(provider: Provider) -> str:
     return f"{setting_of(provider)} pays"
 
 
-def _has(agent: AgentAdapter) -> bool:
-    """Tell whether the agents' image has exactly the version that this agent was made for."""
-    labels = {f"cardinal.agent.{agent.name}": agent.version}
+def image_of(agent: AgentAdapter) -> str:
+    """Return the image with the agent's program, where a policy names none; empty without a program."""
+    return (agent.image or IMAGE) if agent.in_image else ""
+
+
+def image_command(agent: AgentAdapter) -> str:
+    """Return the command that builds that image."""
+    return f"cardinal agents --build {agent.name}" if agent.image else "cardinal images agent"
+
+
+def lacks_program(agent: AgentAdapter) -> bool:
+    """Tell whether the image of the agent lacks exactly the version that it was made for, as its labels say.
+
+    An agent of the operator's may be in an image without such a label.
+    """
+    image, label = image_of(agent), f"cardinal.agent.{agent.name}"
+    if not image:
+        return False
     try:
-        images = docker.Engine(docker.engine_address()).images(labels)
+        engine = docker.Engine(docker.engine_address())
+        if any(image in found.names for found in engine.images({label: agent.version})):
+            return False
+        return agent.name in known_agents.names() or label in engine.image(image).labels
+    except ImageMissingError:
+        return True
     except RunnerError:
-        return True  # an engine that is away is another check's finding
-    return any(IMAGE in image.names for image in images)
+        return False  # an engine that is away is another check's finding
 
 
 ORDER = 2

@@ -165,7 +165,7 @@ def _policy(hub: Hub, home_repository: str, *, named: bool) -> tuple[Policy, str
         return default_policy(""), f"{home_repository} has no {locations.PATH}: the built-in policy applies"
     try:
         return parse(
-            text, home=home_repository, installed=policy_names.list_installed()
+            text, home=home_repository, installed=policy_names.list_for_any_host()
         ), f"the policy is {locations.PATH} of {home_repository}"
     except PolicyError as error:
         return default_policy(""), (

@@ -49,7 +49,7 @@ def plan_switch(place: trial.Trial, agent: str) -> AgentSwitch:
     for start, end, written in sorted(replaced, reverse=True):
         text = text[:start] + written + text[end:]
     try:
-        new_policy = trial.parse_policy(text)
+        new_policy = trial.parse_policy(place, text)
     except PolicyError as error:  # about a text that nobody has seen
         raise CloneError(_by_hand(file, policy, columns)) from error
     if new_policy != policy.model_copy(

@@ -8,7 +8,7 @@ from bot.system import config as configuration
 from bot.system import model_keys
 from bot.system.env_file import PREFIX
 from ledger.events.run import OWN
-from runner.agents import AGENTS
+from runner import agents
 from runner.gateway.models import key_trial
 from runner.gateway.models.routes import missing_extra, payer_of
 from runner.run.provider import USUAL, Provider, how_to_pay
@@ -42,7 +42,7 @@ def check_payment(
     for name, models in wanted.items():
         if name == OWN:
             continue
-        agent = AGENTS.load(name)
+        agent = agents.load(name, config.agents)
         allowed = {provider: payer for provider, payer in paid.items() if provider in agent.secrets}
         for model in sorted(models):
             if not (protocol := agent.provider(model)):

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from bot.admin.clone.own_git import NO_REPOSITORY, CloneError, commit_of, git, git_output, personal_settings
 from bot.state.policy_names import list_installed
+from bot.system.env_file import OWN_AGENTS
 from bot.system.program import TRIAL
 from rules.policy import schema
 from rules.policy.locations import PATH
@@ -247,12 +248,13 @@ def read_policy(place: Trial) -> tuple[str, Policy]:
     if not file.exists():
         raise CloneError(f"{file} is missing: restore it, or delete {FOLDER} and start over")
     text = file.read_bytes().decode("utf-8")  # as it is: a file with other ends of lines keeps them
-    return text, parse_policy(text)
+    return text, parse_policy(place, text)
 
 
-def parse_policy(text: str) -> Policy:
+def parse_policy(place: Trial, text: str) -> Policy:
     """Return the policy that a board would have by this text. Raises PolicyError."""
-    return parse(text, home=f"local/{_HOME}", installed=list_installed(), profiles=())
+    installed = list_installed(place.folder / OWN_AGENTS)
+    return parse(text, home=f"local/{_HOME}", installed=installed, profiles=())
 
 
 def write_policy(place: Trial, text: str) -> None:

@@ -128,7 +128,7 @@ def _page(site: Site, visit: SignIn, board: VisibleBoard, other: OtherPolicy | N
         served = served_boards.require_board(db, site.config, board.board_id)
         row, known = rows.current(db, board.board_id), policies.in_force(db, board.board_id)
         cards = cards_by_column(db, board)
-        preview = None if other is None else _preview(served.home_repository, known, other, cards)
+        preview = None if other is None else _preview(site, served.home_repository, known, other, cards)
         past = policy_history.newest(db, board.board_id, 2)
     home = f"{site.config.git_url}/{served.home_repository}"
     source = row.commit if row is not None and row.text else ""
@@ -165,12 +165,13 @@ def _page(site: Site, visit: SignIn, board: VisibleBoard, other: OtherPolicy | N
 
 
 def _preview(
-    home: str, before: Policy, other: OtherPolicy, cards: Mapping[str | None, int]
+    site: Site, home: str, before: Policy, other: OtherPolicy, cards: Mapping[str | None, int]
 ) -> PreviewView | None:
     if other.missing:
         return None
     try:
-        after = parse(other.text, home=home, installed=list_installed(), profiles=other.profiles)
+        installed = list_installed(site.config.agents)
+        after = parse(other.text, home=home, installed=installed, profiles=other.profiles)
     except PolicyError as error:
         return PreviewView(policy_lines(error.problems))
     return PreviewView(changes=compare_policies(before, after, cards))

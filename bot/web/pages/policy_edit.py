@@ -34,6 +34,7 @@ from rules.policy.model import DEFAULT_TEXT, Policy, parse
 from rules.policy.network import FULL
 from rules.policy.settings import MAX_TEXT, plain_meaning
 from rules.policy.stages import OUTCOMES
+from rules.policy.validate import Installed
 from rules.registry import ARCHETYPES
 from rules.text import plain, sentence
 
@@ -178,7 +179,7 @@ def _answer(site: Site, visit: SignIn, board: VisibleBoard) -> Response:
     part, draft = PolicyPart(policy, wanted), PolicyDraft()
     given = {name: value.replace("\r\n", "\n").strip() for name, value in request.form.items()}
     if request.method == "POST":
-        draft = _draft(current, part, given)
+        draft = _draft(current, part, given, list_installed(site.config.agents))
         if given.get("do") == "propose" and draft.text and not draft.problems:
             return propose_policy(site, visit, current, what=part.what, text=draft.text)
     kind = given.get("archetype", part.kind)
@@ -212,7 +213,9 @@ def read_current(site: Site, board: VisibleBoard) -> CurrentPolicy:
     return CurrentPolicy(home, policy, cards, file=file, text=file or built_in)
 
 
-def _draft(current: CurrentPolicy, part: PolicyPart, given: Mapping[str, str]) -> PolicyDraft:
+def _draft(
+    current: CurrentPolicy, part: PolicyPart, given: Mapping[str, str], installed: Installed
+) -> PolicyDraft:
     """Return the file with the form's changes."""
     changes: dict[Key, object] = {}
     kind = given.get("archetype", part.kind) if part.column else ""
@@ -228,7 +231,7 @@ def _draft(current: CurrentPolicy, part: PolicyPart, given: Mapping[str, str]) -
         return PolicyDraft(problems={"": (NOTHING,)})
     try:
         changed = set_settings(write_built_in_board(current.text), changes)
-        after = parse(changed, home=current.home, installed=list_installed())
+        after = parse(changed, home=current.home, installed=installed)
     except PolicyError as error:
         return PolicyDraft(problems=_by_field(policy_lines(error.problems), part))
     return PolicyDraft(changed, changes=compare_policies(current.policy, after, current.cards))

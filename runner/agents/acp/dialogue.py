@@ -14,13 +14,11 @@ from runner.agents import contract
 from runner.agents.acp.tool_use import (
     BOARD,
     CUT,
+    MAX_COMMAND_CHARS,
     NAME_BYTES,
     SUMMARY_BYTES,
     Bill,
     ToolUse,
-    command_in,
-    holds_change,
-    paths_in,
     read_tool_use,
 )
 from runner.agents.json_lines import MALFORMED, JsonLinesDialogue, json_line
@@ -29,14 +27,13 @@ from runner.text.plain import cut_bytes, one_line
 PROTOCOL = 1
 _UNKNOWN_METHOD, _BAD_PARAMS, _AUTH_REQUIRED = -32601, -32602, -32000
 _TEXT_BYTES = 60_000
-_COMMAND_CHARS = 64_000  # of what may be permitted: cut, it could hide a refused part
 _ERROR_BYTES = 1_000
 _ID_BYTES = 200
 _NOISE_BYTES = 500
 _ITEMS = 100
 _RESUMES = 20  # prompts after the first, in one turn
 _MAY_RESUME = ("end_turn", "cancelled")
-_KEPT = 1_000  # at most so many tools in use and questions are remembered
+_KEPT = 200  # at most so many tools in use and questions are remembered
 _KINDS = {
     "read": "read", "search": "read", "edit": "edit", "delete": "edit", "move": "edit", "execute": "run",
 }  # fmt: skip
@@ -52,6 +49,7 @@ class AcpStep(StrEnum):
     OVER = ""  # nothing more
 
 
+_AGAIN = "retry; if that happens again, the operator can find out why with `cardinal agents --try`"
 _ENDS = {
     "end_turn": "",
     "cancelled": "it was interrupted",
@@ -154,7 +152,7 @@ class AcpDialogue(JsonLinesDialogue):
                 return (*self._flush(), self._fail(said["error"]))
             return tuple(self._read_answer(said["result"]))
         except MALFORMED:  # nothing else would come, and the turn would wait for ever
-            return (self._end(f"it answered {step} with what the protocol does not know"),)
+            return (self._end(f"it answered {step} with what the protocol does not know: {_AGAIN}"),)
 
     def _read_answer(self, result: Any) -> Iterator[contract.AgentEvent]:
         result = result or {}
@@ -164,7 +162,9 @@ class AcpDialogue(JsonLinesDialogue):
             case AcpStep.SESSION:
                 self._session_id = str(result.get("sessionId") or self._task.session_id)[:_ID_BYTES]
                 if not self._session_id:
-                    yield self._end("it opened a session without a name, so it cannot be spoken to")
+                    yield self._end(
+                        f"it opened a session without a name, so it cannot be spoken to: {_AGAIN}"
+                    )
                     return
                 yield contract.Session(self._session_id, self._version)
                 yield self._choose_model(result)
@@ -174,12 +174,12 @@ class AcpDialogue(JsonLinesDialogue):
                 yield from self._flush()
                 if self._bill is not None:
                     yield from self._bill.add_tokens(result.get("usage"))
-                reason = str(result.get("stopReason"))
+                reason = str(result.get("stopReason") or "")
                 if reason in _MAY_RESUME and (more := self._what_more()):
                     yield self._prompt(more)
                     return
                 yield self._end(
-                    _ENDS.get(reason, f"it stopped, and the reason it gave is {one_line(reason, 80)!r}")
+                    _ENDS.get(reason, f"it stopped and gave the reason {one_line(reason, 80)!r}: {_AGAIN}")
                 )
 
     def _greet(self, result: Any) -> contract.AgentEvent:
@@ -259,7 +259,7 @@ class AcpDialogue(JsonLinesDialogue):
         if step == AcpStep.SESSION and self._task.session_id:
             gone = one_line(self._task.session_id, 80)
             return self._end(f"it cannot continue the session {gone}: {problem}", session_gone=True)
-        return self._end(problem or "it failed and did not say why")
+        return self._end(problem or f"it failed and did not say why: {_AGAIN}")
 
     def _end(self, error: str, *, session_gone: bool = False) -> contract.TurnEnd:
         self._waiting = AcpStep.OVER
@@ -346,14 +346,18 @@ class AcpDialogue(JsonLinesDialogue):
         calls it reading.
         """
         tool = read_tool_use(call, self._tools.get(str(call["toolCallId"])[:_ID_BYTES]), self._layout.repo)
-        command, paths = command_in(call), ", ".join(paths_in(call, self._layout.repo))
+        paths = ", ".join(tool.paths)
+        # Before the request, a title may be the tool's name alone.
+        command = tool.command or (str(call.get("title") or "") if call.get("kind") == "execute" else "")
         kind = "board" if tool.of_board else _KINDS.get(tool.kind, "other")
         subject = command or paths or str(call.get("title") or tool.summary)
-        if kind == "edit" or holds_change(call):
+        if kind == "edit" or tool.changes:
             kind, subject = "edit", paths or subject
         elif command:
             kind = "run"
-        if tool.kind == "switch_mode" or len(subject) > _COMMAND_CHARS:
+        elif kind == "run":
+            return None  # a command that is not told cannot be judged
+        if tool.kind == "switch_mode" or len(subject) > MAX_COMMAND_CHARS:
             return None  # another mode may stop asking
         return contract.PermissionAsked(ask_id, kind, tool.name, subject)
 

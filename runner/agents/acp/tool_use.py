@@ -1,11 +1,14 @@
 """What a program's messages say about the use of its tools, and what it claims to have used."""
 
+import json
 import math
+import re
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from runner.agents.board_tools import TOOLS
 from runner.agents.contract import Usage
 from runner.text.plain import one_line
 
@@ -13,50 +16,101 @@ BOARD = "board"
 CUT = 1_200  # a megabyte takes long to clean
 SUMMARY_BYTES = 300
 NAME_BYTES = 100
+MAX_COMMAND_CHARS = 64_000  # of what may be permitted: cut, it could hide a refused part
+MAX_PATHS = 100
+_OF_BOARD = (f"mcp__{BOARD}__", f"mcp_{BOARD}_", f"{BOARD}_")
+_BOARD_TOOL = re.compile(rf"(mcp__?)?{BOARD}__?({'|'.join(TOOLS)})")
+# What tools of kind `other` call a file, and what they would write into it.
+_PATHS = frozenset({"path", "file", "file_path", "filePath", "absolute_path"})
+_TEXTS = frozenset({
+    "content", "contents", "text", "file_text", "new_str", "new_string", "newString", "newText", "after",
+    "replace", "patch", "diff", "edits",
+})  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
 class ToolUse:
-    """The use of a tool, as far as its updates told of it."""
+    """The use of a tool, as far as its updates told of it. `command` is what it would run, `paths` are the
+    files it names, and `changes` whether it would change any.
+    """
 
     name: str
     kind: str
     summary: str
+    command: str = ""
+    paths: tuple[str, ...] = ()
+    changes: bool = False
 
     @property
     def of_board(self) -> bool:
-        return self.name.startswith((f"mcp__{BOARD}__", f"{BOARD}_"))  # the gateway reports its calls
+        return self.name.startswith(_OF_BOARD)  # the gateway reports its calls
 
 
 def read_tool_use(call: Any, known: ToolUse | None, repo: str) -> ToolUse:
-    """Return what is known of a use; an update holds only what is new."""
+    """Return what is known of a use; an update holds only what is new, and a request may hold nothing.
+
+    A program may tell a use's input as text in its content, and a title may be words of the model.
+    """
     before = known or ToolUse("", "other", "")
     kind = one_line(str(call.get("kind") or before.kind), NAME_BYTES)
-    name = str((call.get("_meta") or {}).get("toolName") or before.name or kind)
-    subject = command_in(call) or ", ".join(paths_in(call, repo)) or str(call.get("title") or "")
+    given = _input_of(call)
+    title = str(call.get("title") or "")
+    command = _command_in(given) or before.command
+    paths = tuple(_paths_in(call, given, repo)) or before.paths
     return ToolUse(
-        one_line(name[:CUT], NAME_BYTES), kind, one_line(subject[:CUT], SUMMARY_BYTES) or before.summary
+        name=one_line((_name_in(call, is_first=known is None) or before.name or kind)[:CUT], NAME_BYTES),
+        kind=kind,
+        summary=one_line((command or ", ".join(paths) or title)[:CUT], SUMMARY_BYTES) or before.summary,
+        command=command[: MAX_COMMAND_CHARS + 1],
+        paths=paths,
+        changes=before.changes or _holds_change(call, given, kind),
     )
 
 
-def command_in(call: Any) -> str:
-    given = call.get("rawInput")
-    command = given.get("command") if isinstance(given, dict) else None
-    if isinstance(command, list):
-        return shlex.join(map(str, command))
-    if isinstance(command, str) and command:
-        return command
-    return str(call.get("title") or "") if call.get("kind") == "execute" else ""
+def _input_of(call: Any) -> Mapping[str, Any]:
+    if isinstance(given := call.get("rawInput"), dict) and given:
+        return given
+    for part in call.get("content") or ():
+        text = (part.get("content") or {}).get("text") if part.get("type") == "content" else None
+        if isinstance(text, str) and text.startswith("{") and len(text) <= MAX_COMMAND_CHARS:
+            try:
+                given = json.loads(text)
+            except (ValueError, RecursionError):  # not all of it has come
+                continue
+            if isinstance(given, dict):
+                return given
+    return {}
 
 
-def holds_change(call: Any) -> bool:
-    return any(each.get("type") == "diff" for each in call.get("content") or ())
+def _name_in(call: Any, *, is_first: bool) -> str:
+    """Return the name of the tool, which the protocol has no place for; empty where the program has none."""
+    meta = call.get("_meta") or {}
+    nested = [each["toolCall"] for each in meta.values() if isinstance(each, dict) and "toolCall" in each]
+    names = [each.get("toolName") for each in (meta, *nested)]
+    title = str(call.get("title") or "")
+    if is_first and call.get("kind", "other") == "other" and _BOARD_TOOL.fullmatch(title):
+        names.append(title)
+    return str(next(filter(None, names), ""))
 
 
-def paths_in(call: Any, repo: str) -> list[str]:
+def _command_in(given: Mapping[str, Any]) -> str:
+    command = given.get("command")
+    return shlex.join(map(str, command)) if isinstance(command, list) else str(command or "")
+
+
+def _holds_change(call: Any, given: Mapping[str, Any], kind: str) -> bool:
+    shown = any(each.get("type") == "diff" for each in call.get("content") or ())
+    return shown or (kind == "other" and bool(_PATHS & set(given)) and bool(_TEXTS & set(given)))
+
+
+def _paths_in(call: Any, given: Mapping[str, Any], repo: str) -> list[str]:
     parts = [*(call.get("locations") or ()), *(call.get("content") or ())]
-    paths = (str(part["path"]).removeprefix(f"{repo}/") for part in parts if part.get("path"))
-    return list(dict.fromkeys(paths))
+    paths = [
+        *(part["path"] for part in parts if part.get("path")),
+        *(given[key] for key in _PATHS & set(given)),
+    ]
+    plain = (str(path)[:CUT].removeprefix(f"{repo}/") for path in paths[:MAX_PATHS])
+    return list(dict.fromkeys(plain))
 
 
 class Bill:

@@ -253,7 +253,7 @@ class Scripted:
     version = VERSION
     secrets: tuple[str, ...] = ()
     trusted = True
-    in_image = False
+    in_image, image = False, ""
     metering = contract.Metering.GATEWAY  # its scenario's figures cost nobody anything
     efforts: tuple[str, ...] = ()
 

@@ -22,7 +22,7 @@ from runner.exec.proxy import CERTIFICATES, proxy_environment
 from runner.run.run_spec import HostPaths, ImageRecipe, RecipeFiles, ServiceSpec, ToolServerSpec
 from runner.workspaces.bubblewrap import INSIDE, MIRROR, PLAYER, Bind
 from runner.workspaces.card_folder import Folder, cards_in, folder_name
-from runner.workspaces.contract import Leftover, Tenancy, ToolServerProcess
+from runner.workspaces.contract import DEFAULT_IMAGE, Leftover, Tenancy, ToolServerProcess
 from runner.workspaces.docker import recipes, seeds
 from runner.workspaces.docker.cell import Cell, lock_argv
 from runner.workspaces.docker.container import (
@@ -167,7 +167,6 @@ def _content(uid: int, gid: int) -> Mapping[str, bytes]:
     } | {f"player/{path.name}": path.read_bytes() for path in sources if path.name != "__init__.py"}
 
 
-DEFAULT_IMAGE = "cardinal/agent:latest"
 _SOCKETS = "/run/cardinal"
 LAYOUT = replace(
     INSIDE,

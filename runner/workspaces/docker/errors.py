@@ -41,9 +41,10 @@ class ImageMissingError(EngineTroubleError):
 
     def __init__(self, image: str) -> None:
         self.image = image
+        _, begins, agent = image.partition("cardinal/agent-")
+        build = f"cardinal agents --build {agent.partition(':')[0]}" if begins else "cardinal images"
         super().__init__(
-            f"the image {image} is not on this machine: run `cardinal images` or `docker pull {image}`,"
-            " then retry"
+            f"the image {image} is not on this machine: run `{build}` or `docker pull {image}`, then retry"
         )
 
 

@@ -191,7 +191,7 @@ SAMPLES = {
         from runner.session.chat import ask_once
 
         text = "version: 1\\nboard: {columns: {Work: {archetype: execution, agent: echo}}}"
-        name = parse(text, home=None, installed=list_installed()).column("Work").agent
+        name = parse(text, home=None, installed=list_installed(Path("{home}"))).column("Work").agent
         folders = ("mirrors", "workspaces", "logs", "scenarios")
         paths = HostPaths(*(Path("{home}") / folder for folder in folders))
         answer = ask_once(name, "hello", model="", places=paths, timeout_s=20)

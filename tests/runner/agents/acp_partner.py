@@ -38,7 +38,7 @@ ALLOW_AND_REJECT = [
 def agent(metering: Metering = Metering.GATEWAY, **changes: Any) -> AcpAgent:
     """Return the agent of a small program."""
     usual: dict[str, Any] = {
-        "name": "fake", "version": "1.2", "argv": ("fake", "--model={model}"), "provider": "compatible",
+        "name": "fake", "version": "1.2", "command": ("fake", "--model={model}"), "provider": "compatible",
         "models": {"default": "big", "small": "little"}, "env": {"URL": "{gateway}/compatible/v1"},
     }  # fmt: skip
     return AcpAgent(AcpProgram(metering=metering, **usual | changes))
@@ -108,7 +108,7 @@ class Partner:
         params = {
             "sessionId": "s1",
             "options": options or ALLOW_AND_REJECT,
-            "toolCall": {"toolCallId": "t1", **call},
+            "toolCall": {"toolCallId": "t1"} | call,
         }
         schema.RequestPermissionRequest.model_validate(params)
         return self.say(id=number, method="session/request_permission", params=params)

@@ -1,9 +1,13 @@
 """What the Agent Client Protocol's messages mean here, and what a program that lies can do."""
 
 import json
-from typing import Any
+from time import process_time
+from typing import Any, get_args
+from unittest.mock import ANY
 
 import pytest
+from acp import schema
+from acp.meta import CLIENT_METHODS
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -156,7 +160,15 @@ def test_messages_are_whole_tools_begin_and_end_and_a_plan_is_its_list() -> None
         ({"kind": "read", "locations": [{"path": "/workspace/repo/a"}]}, "read", "a"),
         ({"kind": "edit", "locations": [{"path": "/workspace/repo/a"}]}, "edit", "a"),
         ({"kind": "delete", "locations": [{"path": "/etc/a"}]}, "edit", "/etc/a"),
-        ({"kind": "edit", "rawInput": {"command": "create", "path": "b"}}, "edit", "create"),
+        ({"kind": "edit", "rawInput": {"command": "create", "path": "b"}}, "edit", "b"),
+        ({"kind": "other", "rawInput": {"path": "b", "content": "x"}, "title": "write"}, "edit", "b"),
+        ({"kind": "other", "rawInput": {"path": "b", "before": "x", "after": "y"}}, "edit", "b"),
+        ({"kind": "other", "rawInput": {"path": "b", "depth": 2}}, "other", "b"),
+        ({"kind": "other", "rawInput": {"command": "ls"}, "title": "mcp__board__plan"}, "run", "ls"),
+        ({"title": "mcp__board__plan"}, "board", "mcp__board__plan"),
+        ({"kind": "edit", "title": "board_notes.md"}, "edit", "board_notes.md"),
+        ({"kind": "execute", "title": "board_plan"}, "run", "board_plan"),
+        ({"title": "board_notes.md"}, "other", "board_notes.md"),
         ({"kind": "read", "content": [{"type": "diff", "path": "/x", "newText": "y"}]}, "edit", "/x"),
         ({"kind": "fetch", "title": "example.org"}, "other", "example.org"),
         ({"title": "?"}, "other", "?"),
@@ -168,6 +180,34 @@ def test_a_permission_is_asked_for_by_what_the_tool_does(call: Any, kind: str, c
     (asked,) = partner.ask(**call)
     assert isinstance(asked, PermissionAsked)
     assert (asked.kind, asked.command) == (kind, command)
+
+
+def test_what_the_request_leaves_out_is_what_the_updates_before_it_said() -> None:
+    partner = Partner()
+    partner.open()
+
+    def told(text: str) -> list[dict[str, Any]]:
+        return [{"type": "content", "content": {"type": "text", "text": text}}]
+
+    partner.update("tool_call", toolCallId="t1", title="Bash", kind="execute", content=told(""))
+    partner.update("tool_call_update", toolCallId="t1", content=told('{"command": "git pu'))
+    partner.update("tool_call_update", toolCallId="t1", content=told('{"command": "git push -f"}'))
+    (asked,) = partner.ask(title="Bash", content=told("Requesting approval to run it"))
+    assert isinstance(asked, PermissionAsked)
+    assert (asked.kind, asked.command) == ("run", "git push -f")
+    meta = {"a": {"toolCall": {"toolName": "board__plan"}}}
+    partner.update("tool_call", toolCallId="t1b", title="board: plan", _meta=meta)
+    (asked,) = partner.ask(8, toolCallId="t1b", kind="other", title="board: plan")
+    assert isinstance(asked, PermissionAsked)
+    assert asked.kind == "board"
+
+
+def test_a_command_that_is_not_told_is_refused() -> None:
+    partner = Partner()
+    partner.open()
+    partner.update("tool_call", toolCallId="t1", title="Bash", kind="execute")
+    assert partner.ask(title="Bash") == []
+    assert partner.sent[-1]["result"]["outcome"]["optionId"] == "r"
 
 
 def test_a_permission_is_for_once_and_a_refusal_too() -> None:
@@ -291,6 +331,7 @@ def test_an_answer_without_a_meaning_ends_the_turn(step: int, result: Any) -> No
         partner.answer(good)
     events = partner.answer(result)
     assert isinstance(events[-1], TurnEnd)
+    assert "retry" in events[-1].error
 
 
 def test_a_request_for_permission_without_a_meaning_is_answered_too() -> None:
@@ -345,3 +386,99 @@ def test_no_message_can_break_it(messages: list[Any], steps: int) -> None:
 
 def test_the_files_of_a_session_are_named_by_its_id() -> None:
     assert agent(sessions=("s/{session}.jsonl",)).session_files("ab") == ("s/ab.jsonl",)
+
+
+@pytest.mark.parametrize("method", sorted(set(CLIENT_METHODS.values()) - {"session/request_permission"}))
+def test_of_the_protocols_requests_only_permission_is_answered_with_more_than_a_refusal(method: str) -> None:
+    partner = Partner()
+    partner.open()
+    before = len(partner.sent)
+    assert partner.say(id=9, method=method, params={}) == []
+    (refusal,) = partner.sent[before:]
+    assert (refusal["id"], refusal["error"]["code"]) == (9, -32601)
+    assert partner.say(method=method, params={}) in ([], [Noise(ANY)])
+    assert partner.answer({"stopReason": "end_turn"}) == [TurnEnd("")]
+
+
+@pytest.mark.parametrize(("reason", "said"), [(reason, "") for reason in get_args(schema.StopReason)])
+def test_every_reason_to_stop_of_the_protocol_has_words_for_people(reason: str, said: str) -> None:
+    partner = Partner()
+    partner.open()
+    error = error_of(partner.answer({"stopReason": reason}))
+    assert "gave the reason" not in error
+    assert (reason == "end_turn") == (error == said)
+    assert "retry" in error or reason in ("end_turn", "cancelled")
+
+
+@pytest.mark.parametrize("lie", [None, "", "bored", 7, [], {"end_turn": 1}, "x" * 500_000, "end_turn\n\0"])
+def test_a_reason_that_the_protocol_does_not_have_ends_in_a_short_sentence(lie: Any) -> None:
+    partner = Partner()
+    partner.open()
+    error = error_of(partner.answer({"stopReason": lie} if lie is not None else {}))
+    assert "it stopped" in error
+    assert "retry" in error
+    assert len(error) < 300
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        [], [{"optionId": "", "name": "", "kind": "allow_once"}],
+        [{"optionId": "x", "name": "X", "kind": "allow"}],
+        [{"optionId": "x", "name": "Reject", "kind": "allow_always"}],
+        [{"optionId": 3, "kind": "reject_once"}],
+        [{"optionId": "a", "kind": "allow_once"}, {"optionId": "b", "kind": "allow_once"}] * 1_000,
+    ],
+)  # fmt: skip
+def test_options_that_are_empty_odd_or_many_permit_nothing_that_was_not_asked_for(options: Any) -> None:
+    partner = Partner()
+    partner.open()
+    call = {"toolCallId": "t1", "kind": "execute", "title": "make"}
+    params = {"sessionId": "s1", "options": options, "toolCall": call}
+    asked = partner.say(id=3, method="session/request_permission", params=params)
+    if asked:
+        (wish,) = asked
+        assert isinstance(wish, PermissionAsked)
+        partner.take(partner.dialogue.permit(wish.ask_id, allowed=False, why="no"))
+    outcome = partner.sent[-1]["result"]["outcome"]
+    offered = {str(option["optionId"]): option["kind"] for option in options}
+    assert outcome["outcome"] == "cancelled" or offered[outcome["optionId"]] == "reject_once"
+
+
+def test_an_answer_that_comes_twice_or_after_the_end_changes_nothing() -> None:
+    partner = Partner()
+    number = partner.sent[-1]["id"]
+    partner.answer(HELLO)
+    assert isinstance(partner.say(id=number, result=HELLO)[0], Noise)
+    partner.answer({"sessionId": "s1"})
+    assert [it["method"] for it in partner.sent] == ["initialize", "session/new", "session/prompt"]
+    assert partner.answer({"stopReason": "end_turn"}) == [TurnEnd("")]
+    sent = len(partner.sent)
+    for late in ({"stopReason": "refusal"}, {"sessionId": "s2"}, HELLO):
+        assert isinstance(partner.answer(late)[0], Noise)
+    assert partner.chunk("late") == []
+    assert len(partner.sent) == sent
+
+
+def test_a_line_of_megabytes_and_thousands_of_updates_are_bounded_work() -> None:
+    partner = Partner()
+    partner.open()
+    begun = process_time()
+    partner.raw("x" * 8_000_000)
+    partner.raw(
+        json.dumps(
+            {"jsonrpc": "2.0", "method": "session/update", "params": words("s1"), "x": "y" * 8_000_000}
+        )
+    )
+    partner.update(
+        "tool_call", toolCallId="t" * 1_000_000, title="x" * 4_000_000, rawInput={"command": "y" * 4_000_000}
+    )
+    entries = [{"content": "z" * 1_000, "priority": "low", "status": "pending"}] * 5_000
+    (shown,) = [it for it in partner.update("plan", entries=entries) if isinstance(it, TodoShown)]
+    for number in range(5_000):
+        partner.update(
+            "tool_call", toolCallId=str(number), title="x", locations=[{"path": f"/p{number}"}] * 50
+        )
+    assert len(shown.items) == 100
+    assert process_time() - begun < 20
+    assert sum(len(tool.command) + len(tool.summary) for tool in partner.dialogue._tools.values()) < 1_000_000

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -40,7 +41,9 @@ def begin(repo: Path, *argv: str, **setup: Any) -> "subprocess.Popen[str]":
     full = {**usual, "files": {}, "clears": {}, "hides": [], **setup}
     command = (sys.executable, "-E", "-s", "-S", "-B", str(player / "acp_start.py"), json.dumps(full), *argv)
     environment = {"PATH": os.environ["PATH"], "AT": "{files}/a.json"}
-    return subprocess.Popen(command, env=environment, stdout=-1, stderr=-1, text=True, start_new_session=True)
+    return subprocess.Popen(
+        command, env=environment, stdin=-1, stdout=-1, stderr=-1, text=True, start_new_session=True
+    )
 
 
 def start(repo: Path, *argv: str, **setup: Any) -> tuple[int, str, str]:
@@ -100,7 +103,7 @@ def test_it_ends_as_its_program_does(repo: Path, line: str, code: int) -> None:
 
 def test_a_program_that_is_not_there_is_named(repo: Path) -> None:
     code, _, errors = start(repo, "no-such-program")
-    assert (code, "no-such-program" in errors) == (1, True)
+    assert (code, "this image has no program no-such-program" in errors) == (1, True)
 
 
 def test_it_passes_the_wish_to_end_on(repo: Path) -> None:
@@ -111,3 +114,14 @@ def test_it_passes_the_wish_to_end_on(repo: Path) -> None:
     began = time.monotonic()
     child.communicate(timeout=60)
     assert (child.returncode, time.monotonic() - began < 30) == (5, True)
+
+
+@pytest.mark.parametrize(
+    ("line", "code"), [("exec sleep 60", 0), ("trap 'exit 5' TERM; while :; do sleep 0.05; done", 5)]
+)
+def test_a_program_that_stays_when_its_input_is_over_is_told_to_go(repo: Path, line: str, code: int) -> None:
+    child = begin(repo, "sh", "-c", f"cat; echo over; exec sh -c {shlex.quote(line)}")
+    began = time.monotonic()
+    out, _ = child.communicate("one\ntwo\n", timeout=60)
+    assert (child.returncode, out) == (code, "one\ntwo\nover\n")
+    assert time.monotonic() - began < 30

@@ -8,9 +8,12 @@ import pytest
 from genai_prices import Usage, calc_price
 
 from runner.agents import load
-from runner.agents.adapters.qwen import AGENT
+from runner.agents.acp.program import AcpAgent
 from runner.agents.contract import Command, Phase, Task
 from tests.runner.agents.acp_partner import LAYOUT
+
+AGENT = load("qwen")
+assert isinstance(AGENT, AcpAgent)
 
 
 def command(phase: Phase = Phase.WORK, model: str = "default") -> Command:

@@ -2,7 +2,7 @@
 
     python3 acp_start.py SETUP PROGRAM ARGUMENT...
 
-It passes its pipes on to the program, waits for it, and ends with its exit code. Standard library only.
+It passes its input on to the program, waits for it, and ends with its exit code. Standard library only.
 """
 
 import fnmatch
@@ -13,6 +13,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import FrameType
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 else:  # beside this file, wherever it lies
     from shelter import Shelter, ShelterError
 
+_STAY_S = 2.0  # that a program may take for its end once its input is over
 _PLACE = ".acp-"  # in the home, for the time of one turn
 
 
@@ -59,9 +61,26 @@ def write_files(home: Path, files: Mapping[str, str]) -> Path:
     return folder
 
 
+def _feed(program: "subprocess.Popen[bytes]", ended: list[int]) -> None:
+    """Pass the input on. A program that stays after its end is told to go, which is noted in `ended`."""
+    assert program.stdin is not None
+    try:
+        while data := os.read(sys.stdin.fileno(), 65536):
+            program.stdin.write(data)
+            program.stdin.flush()
+        program.stdin.close()
+    except BrokenPipeError:  # it is gone, or listens no more
+        return
+    try:
+        program.wait(_STAY_S)
+    except subprocess.TimeoutExpired:
+        ended.append(signal.SIGTERM)
+        program.terminate()
+
+
 def _run(argv: Sequence[str], env: Mapping[str, str]) -> int:
     """Return how the program ended; a wish to end is passed on, also one that comes while it starts."""
-    programs, wishes = list[subprocess.Popen[bytes]](), list[int]()
+    programs, wishes, ended = list[subprocess.Popen[bytes]](), list[int](), list[int]()
 
     def stop(number: int, _frame: FrameType | None) -> None:
         wishes.append(number)
@@ -69,10 +88,15 @@ def _run(argv: Sequence[str], env: Mapping[str, str]) -> int:
             program.terminate()
 
     signal.signal(signal.SIGTERM, stop)
-    programs.append(subprocess.Popen(argv, env=env))
+    try:
+        programs.append(subprocess.Popen(argv, env=env, stdin=subprocess.PIPE))
+    except FileNotFoundError:
+        sys.exit(f"this image has no program {argv[0]}: name one that has in the policy's `image:`, or none")
     if wishes:
         programs[0].terminate()
-    return programs[0].wait()
+    threading.Thread(target=_feed, args=(programs[0], ended), daemon=True).start()
+    code = programs[0].wait()
+    return 0 if ended and code == -signal.SIGTERM else code
 
 
 def play(setup: Mapping[str, Any], argv: Sequence[str]) -> int:

@@ -1,0 +1,60 @@
+"""`cardinal agents`: Cardinal's own and the operator's, and what is wrong with one."""
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from bot.cli import main
+from tests.runner.agents.test_program_file import OWN, write
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    for name in ("ANTHROPIC_API_KEY", "OPENAI_API_KEY"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("CARDINAL_HOME", str(tmp_path / "home"))
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "home").mkdir()
+    return tmp_path / "home"
+
+
+def run(*words: str) -> Result:
+    return CliRunner().invoke(main, ["agents", *words])
+
+
+def test_the_operators_agents_are_listed_with_cardinals_own(home: Path) -> None:
+    write(home / "agents", OWN + "metering: agent\nimage: acme/mine:1\n")
+    listed = run("--json")
+    assert listed.exit_code == 0, listed.output
+    rows = {row["agent"]: row for row in json.loads(listed.output)["agents"]}
+    assert {"claude", "qwen", "goose", "scripted", "mine"} <= set(rows)
+    assert rows["mine"] == {
+        "agent": "mine", "version": "1.2.3", "protocol": "ACP", "keys": "compatible", "metering": "agent",
+        "image": "acme/mine:1", "problem": "",
+    }  # fmt: skip
+
+
+def test_a_file_that_is_wrong_is_a_line_of_the_list_and_the_exit_code(home: Path) -> None:
+    write(home / "agents", "version: 1.0")
+    listed = run()
+    assert listed.exit_code == 1
+    assert "version: Input should be a valid string" in " ".join(listed.output.split())
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--build", "qwen"), "run `cardinal images agent`"),
+        (("--build", "scripted"), "comes with Cardinal and needs no image"),
+        (("--build", "mine"), "names no `package`"),
+        (("--try", "mine"), "nobody pays for mine: set CARDINAL_COMPATIBLE_KEY"),
+        (("--try", "nobody"), "there is no agent called 'nobody' here, only"),
+    ],
+)
+def test_what_cannot_be_built_or_tried_says_what_to_do(home: Path, words: tuple[str, ...], said: str) -> None:
+    write(home / "agents", OWN + "image: acme/mine:1\n")
+    refused = run(*words)
+    assert refused.exit_code == 2
+    assert said in f"{refused.output}{refused.exception}"

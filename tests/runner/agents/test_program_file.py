@@ -1,0 +1,127 @@
+"""A program is a file: what may be in one, what is said of a wrong one, and where an operator's own lies."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from ledger.parts import UnknownPartError
+from runner import agents
+from runner.agents.acp.program_file import BUILT_IN, list_programs
+from runner.agents.contract import Phase, Task
+from runner.errors import ProgramError
+from runner.supervisor import with_image_of_agent
+from tests.runner.agents.acp_partner import LAYOUT
+from tests.runner.world import World
+
+OWN = """
+version: 1.2.3
+command: [mine, "--model={model}", "--settings={files}/a.json"]
+provider: compatible
+models: {default: big, small: little}
+env: {URL: "{gateway}/compatible/v1"}
+files: {a.json: {deep: [1, {b: null}]}, b.txt: "{model}"}
+"""
+
+
+def write(folder: Path, text: str, name: str = "mine") -> Path:
+    folder.mkdir(exist_ok=True)
+    (folder / f"{name}.yml").write_text(text)
+    return folder
+
+
+def test_an_operators_file_is_an_agent_like_any_other(tmp_path: Path) -> None:
+    own = write(tmp_path / "agents", OWN)
+    assert set(agents.names(own)) - set(agents.names()) == {"mine"}
+    agent = agents.load("mine", own)
+    assert (agent.name, agent.version, agent.secrets, agent.trusted) == (
+        "mine",
+        "1.2.3",
+        ("compatible",),
+        False,
+    )
+    task = Task(Phase.WORK, "work", "x", "r7", "", "default", False, 9, 1.0, Path("s"))
+    command = agent.begin(task, LAYOUT).command
+    assert command.argv[-3:] == ("mine", "--model=big", "--settings={files}/a.json")
+    assert command.env == {"URL": "http://127.0.0.1:4000/compatible/v1"}
+    assert r"{\"deep\": [1, {\"b\": null}]}" in command.argv[6]
+    assert r'"b.txt": "big"' in command.argv[6]
+
+
+@pytest.mark.parametrize(
+    ("of_policy", "image"),
+    [("", "acme/mine:1"), ("cardinal/agent:latest", "acme/mine:1"), ("acme/ci:2", "acme/ci:2")],
+)
+def test_a_run_is_in_the_image_of_its_agent_unless_the_policy_names_another_one(
+    world: World, tmp_path: Path, of_policy: str, image: str
+) -> None:
+    own = write(tmp_path / "agents", OWN + "image: acme/mine:1\n")
+    spec = world.spec(agent="mine", image=of_policy, paths=replace(world.places, agents=own))
+    assert with_image_of_agent(spec).image == image
+    assert with_image_of_agent(replace(spec, agent="gone")).image == of_policy
+
+
+def test_a_file_of_another_home_is_nobodys_agent(tmp_path: Path) -> None:
+    write(tmp_path / "agents", OWN)
+    for own in (None, tmp_path / "absent"):
+        with pytest.raises(UnknownPartError, match="there is no agent called 'mine'"):
+            agents.load("mine", own)
+
+
+def test_a_file_cannot_take_the_name_of_an_agent_of_cardinals(tmp_path: Path) -> None:
+    own = write(write(tmp_path / "agents", OWN, "claude"), OWN, "qwen")
+    for name in ("claude", "qwen"):
+        with pytest.raises(ProgramError, match=f"{name} is Cardinal's own agent, so rename the file"):
+            agents.load(name, own)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ("name: other", "the file's own name is the agent's"),
+        ("color: red", "color: Unexpected keyword argument"),
+        ("version: 1.0", "version: Input should be a valid string"),
+        ("version: latest please", "version: String should match"),
+        ("command: []", "command: "),
+        ("provider: nobody", "provider: is not a provider: one of anthropic, openai, compatible"),
+        ("models: {default: big}", "models: lacks small, the names that a policy can say"),
+        ("files: {../x: y}", "files.../x.[key]: must be a path inside the folder, without `..`"),
+        ("files: {a/b: y}", "must be the name of a file, without a folder"),
+        ("clears: {/etc: []}", "must be a path inside the folder"),
+        ("clears: {.: []}", "must be a path inside the folder"),
+        ("clears: {a: [../b]}", "must be a path inside the folder"),
+        ("sessions: [a/../../b]", "must be a path inside the folder"),
+        ("hides: [/x]", "must be a path inside the folder"),
+        ("image: UPPER CASE", "image: String should match"),
+        ("package: git:x", "package: String should match"),
+        ("metering: trust", "metering: Input should be 'gateway' or 'agent'"),
+        ("1: x", "1: "),
+        ("- a", "is not YAML"),
+        ("\x00", "is not YAML"),
+    ],
+)
+def test_what_is_wrong_with_a_file_is_said_with_its_path(tmp_path: Path, change: str, said: str) -> None:
+    lines = [line for line in OWN.splitlines() if not line.startswith(change.split(":")[0] + ":")]
+    own = write(tmp_path / "agents", "\n".join([*lines, change, ""]))
+    with pytest.raises(ProgramError) as error:
+        agents.load("mine", own)
+    assert said in str(error.value)
+    assert str(own / "mine.yml") in str(error.value)
+    assert "`cardinal agents` checks it" in str(error.value)
+
+
+@pytest.mark.parametrize("text", ["", "[]", "just words", "x" * 300_000])
+def test_what_is_no_description_is_refused(tmp_path: Path, text: str) -> None:
+    own = write(tmp_path / "agents", text)
+    with pytest.raises(ProgramError):
+        agents.load("mine", own)
+
+
+def test_a_file_whose_name_no_policy_can_say_is_not_an_agent(tmp_path: Path) -> None:
+    own = write(write(write(tmp_path / "agents", OWN, "Mine"), OWN, "a b"), OWN, ".mine")
+    assert list_programs(own) == ()
+
+
+def test_each_program_of_cardinals_says_which_package_it_is() -> None:
+    programs = [agents.load(name) for name in list_programs(BUILT_IN)]
+    assert [agent.name for agent in programs if not agent.program.package] == []  # type: ignore[attr-defined]
