@@ -41,6 +41,7 @@ from ledger.views import (
     briefings,
     cards,
     changed_files,
+    checkpoints,
     checks,
     ci,
     findings,
@@ -62,7 +63,7 @@ from ledger.views import (
 )
 from rules.answers import rule_about
 from rules.card import overlap
-from rules.commands import rerun
+from rules.commands import fork, rerun
 from rules.policy.model import Policy
 from rules.runs.kill_switch import targets
 from rules.runs.queue import Waiting
@@ -246,17 +247,23 @@ def _list_failed_checks(
 
 
 def _find_past_run(db: Connection, card: Snapshot, event: CommandGiven, _now: datetime) -> PastRun | None:
-    """Return the card's run that a `rerun` names, else its newest; None for no such run of this card."""
-    if event.command != "rerun":
-        return None
-    named = rerun.read_wish(event.argument).run or card.run_id or ""
+    """Return the card's run that a `rerun` or `fork` names, else its newest; None for no such run of it."""
+    match event.command:
+        case "rerun":
+            named = rerun.read_wish(event.argument).run
+        case "fork":
+            named = fork.read_fork(event.argument).run
+        case _:
+            return None
+    named = named or card.run_id or ""
     run = runs.get(db, RunId(named)) if named else None
     if run is None or run.card_id != card.card_id:
         return None
     briefing = briefings.newest(db, run.run_id)
     plan = plans.newest(db, run.run_id)
     known = (briefing.base if briefing else "", plan.base if plan else "", run.base)
-    return PastRun(run, next(filter(None, known), ""), briefing is not None)
+    points = checkpoints.list_points(db, run.run_id)
+    return PastRun(run, next(filter(None, known), ""), briefing is not None, points)
 
 
 def _count_struck_cards(db: Connection, card: Snapshot, event: RunEnded, now: datetime) -> int:

@@ -57,7 +57,9 @@ class RunQueued(RunEvent, zoom=Zoom.CONVERSATION, leads_to=RunState.QUEUED):
     `priority` is its place in the queue before that in the column: normal where the policy goes by the column
     alone. `played_by` is the choice of the column's `agents` that plays it; empty for the column's own agent,
     and in older events. A rerun does again what the run `again_of` did, on the default branch's commit
-    `base_commit`; empty for today's.
+    `base_commit`; empty for today's. `forked_at` is the point of that run, as in Checkpointed, at which this
+    one begins with its files, and in a copy of its session where `session_id` names that; empty for a rerun
+    from the start.
     """
 
     card_id: CardId
@@ -88,6 +90,7 @@ class RunQueued(RunEvent, zoom=Zoom.CONVERSATION, leads_to=RunState.QUEUED):
     again_of: RunId = NO_RUN
     base_commit: str = ""
     folder: str = ""
+    forked_at: str = ""
 
     def describe(self) -> str:
         who = "a push" if (self.kind, self.by) == (CHECK, BY_PUSH) else self.by
@@ -95,7 +98,8 @@ class RunQueued(RunEvent, zoom=Zoom.CONVERSATION, leads_to=RunState.QUEUED):
         if self.kind == CHECK:  # it is no attempt, and its card may stand anywhere
             return f"run {self.run_id} queued{of} (checks only)"
         if self.kind == RERUN:
-            return f"run {self.run_id} queued{of} (as {self.again_of}, beside it)"
+            how = f"from {self.again_of} at its {self.forked_at}" if self.forked_at else f"as {self.again_of}"
+            return f"run {self.run_id} queued{of} ({how}, beside it)"
         kind = self.kind if self.mode == "fix" else f"{self.kind}, {self.mode}"
         chosen = f" by {self.workflow_rule} {self.workflow_value}" if self.workflow_value else ""
         flow = f", workflow {self.workflow}{chosen}" if self.workflow else ""

@@ -120,6 +120,7 @@ HARMLESS = {
     "limit": "the last word counts",
     "move": "the card stands there, whoever moved it",
     "rerun": "each is a run of its own",
+    "fork": "each is a run of its own",
     "clean": "its host removes the workspace, whoever said so",
     "archive": "it is off the board, whoever took it",
     "unarchive": "it is on the board, whoever brought it back",
