@@ -63,7 +63,7 @@ from ledger.views import (
 )
 from rules.answers import rule_about
 from rules.card import overlap
-from rules.commands import fork, rerun
+from rules.commands import choose, fork, rerun
 from rules.policy.model import Policy
 from rules.runs.kill_switch import targets
 from rules.runs.queue import Waiting
@@ -253,9 +253,14 @@ def _find_past_run(db: Connection, card: Snapshot, event: CommandGiven, _now: da
             named = rerun.read_wish(event.argument).run
         case "fork":
             named = fork.read_fork(event.argument).run
+        case "choose":
+            return _find_run(db, card, choose.find_named(event.argument))
         case _:
             return None
-    named = named or card.run_id or ""
+    return _find_run(db, card, named or card.run_id or "")
+
+
+def _find_run(db: Connection, card: Snapshot, named: str) -> PastRun | None:
     run = runs.get(db, RunId(named)) if named else None
     if run is None or run.card_id != card.card_id:
         return None

@@ -12,6 +12,7 @@ CHECK = "check"  # the kind of a run that only checks what is on GitHub: it is n
 # The kind of a run that does again what an earlier one did, beside it: no attempt at the card either.
 RERUN = "rerun"
 BESIDE = (CHECK, RERUN)
+CHOSEN = "chosen"  # the kind of a rerun that became the card's own run
 OWN = "own"  # the agent of a run that a worker of somebody's own claims: Cardinal starts none for it
 RESTORED = "restored"  # the door and the reason of runs that a ledger from a back-up finds on GitHub
 BY_PUSH = "push"  # as whom one is started that nobody asked for

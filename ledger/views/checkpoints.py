@@ -5,9 +5,10 @@ from datetime import datetime
 
 from sqlalchemy import Connection, Table, or_, select
 
-from ledger.db.rows import columns, find, insert, list_rows, record
+from ledger.db.rows import change, columns, find, insert, list_rows, record
 from ledger.db.tables import VIEWS
 from ledger.event import Recorded
+from ledger.events.branch import RunChosen
 from ledger.events.run import RunQueued
 from ledger.events.workspace import Checkpointed
 from ledger.fold import Fold
@@ -92,3 +93,10 @@ def _fold_queued(db: Connection, _recorded: Recorded, event: RunQueued) -> None:
     origin = get(db, event.again_of, event.forked_at) if event.forked_at else None
     if origin is not None:
         insert(db, checkpoints, asdict(replace(origin, run_id=event.run_id, point=ORIGIN)))
+
+
+@fold.on(RunChosen)
+def _fold_run_chosen(db: Connection, recorded: Recorded, event: RunChosen) -> None:
+    """Let the card's next run find it: its newest checkpoint is that of the card's workspace now."""
+    mine = {"run_id": event.run_id, "point": NEWEST}
+    change(db, checkpoints, mine, place=event.card_id, seq=recorded.seq)

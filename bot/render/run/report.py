@@ -168,7 +168,8 @@ def _next_step(story: Story) -> str:
 def _receipt(story: Story) -> str:
     run = story.run
     if run.reason == "superseded":
-        return f"{run.run_id} was not started: {line(run.detail, 300)}."
+        end = "gave way" if run.begun else "was not started"
+        return f"{run.run_id} {end}: {line(run.detail, 300)}."
     by = f" by {line(run.stop_by, 60)}" if run.stop_by else ""
     return fit_comment(
         (

@@ -117,6 +117,7 @@ HARMLESS = {
     "skills": "the last word counts",
     "workflow": "the last word counts",
     "priority": "the last word counts",
+    "choose": "the last word counts",
     "limit": "the last word counts",
     "move": "the card stands there, whoever moved it",
     "rerun": "each is a run of its own",
