@@ -33,7 +33,7 @@ from ledger.rows.limit_answers import Code
 from ledger.rows.links import LinkRow
 from ledger.rows.losses import LossRow
 from ledger.rows.placements import PlacementRow
-from ledger.rows.runs import PastRun, RunRow
+from ledger.rows.runs import ComparedRun, PastRun, RunRow
 from ledger.rows.stops import StopRow
 from ledger.states import CardState, Ending, Reason, RunState
 from ledger.views import (
@@ -56,6 +56,7 @@ from ledger.views import (
     plans,
     questions,
     remotes,
+    reports,
     runs,
     stops,
     threads,
@@ -63,7 +64,7 @@ from ledger.views import (
 )
 from rules.answers import rule_about
 from rules.card import overlap
-from rules.commands import choose, fork, rerun
+from rules.commands import choose, compare, fork, rerun
 from rules.policy.model import Policy
 from rules.runs.kill_switch import targets
 from rules.runs.queue import Waiting
@@ -271,6 +272,21 @@ def _find_run(db: Connection, card: Snapshot, named: str) -> PastRun | None:
     return PastRun(run, next(filter(None, known), ""), briefing is not None, points)
 
 
+def _list_compared(db: Connection, card: Snapshot, event: Event, _now: datetime) -> tuple[ComparedRun, ...]:
+    """Return the runs of this card that a `compare` names, in its order."""
+    if not isinstance(event, CommandGiven) or event.command != "compare":
+        return ()
+    named = compare.find_compared(event.argument, card.run_id or "")
+    known = (runs.get(db, RunId(name)) for name in named)
+    return tuple(compare_rows(db, run) for run in known if run is not None and run.card_id == card.card_id)
+
+
+def compare_rows(db: Connection, run: RunRow) -> ComparedRun:
+    report, gate = reports.get(db, run.run_id), checks.newest_gate(db, run.run_id)
+    passed = "" if gate is None else "passed" if gate.passed else "failed"
+    return ComparedRun(run, report.done if report else "", passed)
+
+
 def _count_struck_cards(db: Connection, card: Snapshot, event: RunEnded, now: datetime) -> int:
     return halts.count_failed_cards(db, card.board_id, event.cause, now - HOUR) if event.cause else 0
 
@@ -292,6 +308,7 @@ READERS: Mapping[str, Callable[[Connection, Snapshot, Any, datetime], Any]] = {
     "proposed": _find_proposal,
     "workspaces": lambda db, card, _event, _now: workspaces.of_card(db, card.card_id),
     "past": _find_past_run,
+    "compared": _list_compared,
     "reruns": lambda db, card, _event, _now: attempts.live_reruns(db, card.card_id),
     "job": lambda db, card, _event, _now: jobs.of_card(db, card.card_id),
 }

@@ -144,3 +144,14 @@ class PastRun:
     base: str
     briefed: bool
     points: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedRun:
+    """A run to be compared with another: what its report says was `done`, and the gate's newest result:
+    passed, failed, or empty before the first.
+    """
+
+    run: RunRow
+    done: str
+    gate: str

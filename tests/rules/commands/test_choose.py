@@ -53,7 +53,12 @@ def test_it_is_the_card_s_from_then_on() -> None:
 
 def test_a_pull_request_a_question_and_other_runs_give_way() -> None:
     waits = run(RunState.PARKED, question_id=QUESTION.question_id)
-    changes = {"questions": (QUESTION,), "reruns": (OTHER,), "pull": pull(), "pull_repository": "acme/shop"}
+    changes: dict[str, Any] = {
+        "questions": (QUESTION,),
+        "reruns": (OTHER,),
+        "pull": pull(),
+        "pull_repository": "acme/shop",
+    }
     intents = handled("choose", beside(own=waits, **changes), "`R2`")
     end = only(intents, RunEnded)
     assert (end.run_id, end.ending, end.reason) == (R1, Ending.CANCELLED, "superseded")

@@ -118,6 +118,7 @@ HARMLESS = {
     "workflow": "the last word counts",
     "priority": "the last word counts",
     "choose": "the last word counts",
+    "compare": "it only tells",
     "limit": "the last word counts",
     "move": "the card stands there, whoever moved it",
     "rerun": "each is a run of its own",
