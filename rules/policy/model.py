@@ -1,9 +1,11 @@
 """The policy of a board: `.github/cardinal.yml` read strictly, and the board that applies without a file."""
 
+from dataclasses import replace
 from typing import Literal
 
 from pydantic import Field, ValidationError
 
+from ledger.events.policy import WorkflowFile
 from ledger.model.column_names import same_column
 from ledger.model.policy_settings import PolicyModel, setting
 from rules.errors import PolicyError
@@ -12,6 +14,7 @@ from rules.policy.column import ColumnPolicy
 from rules.policy.messages import cap, locate, sentences
 from rules.policy.repository import RepositoryRules
 from rules.policy.validate import Installed, Names, board_problems, repository_problems, tool_problems
+from rules.policy.workflow_files import add_workflows
 from rules.policy.yaml_reader import Written, read
 from rules.registry import ARCHETYPES, UNNAMED, Archetype
 
@@ -67,16 +70,21 @@ class RepositoryFile(PolicyModel):
 
 
 def parse(
-    text: str, *, home: str | None, installed: Installed | None = None, profiles: Names | None = None
+    text: str,
+    *,
+    home: str | None,
+    installed: Installed | None = None,
+    profiles: Names | None = None,
+    workflows: tuple[WorkflowFile, ...] | None = (),
 ) -> Policy:
     """Return the policy in `text`, the file of the repository `home`; without `board:` the default applies.
 
-    `profiles` are those that the repository has of its own. None: unknown.
+    `profiles` are those that the repository has of its own, `workflows` its files of them. None: unknown.
 
     Raises PolicyError with one sentence for each problem.
     """
-    parsed = _read(text, installed, profiles)
-    board = parsed.board or default_policy(home or "").board
+    parsed = _read(text, installed, profiles, workflows)
+    board = parsed.board or add_workflows(default_policy(home or "").board, workflows or ())
     if home and board.home is not None and board.home.lower() != home.lower():
         raise PolicyError((f"board.home: is {board.home}, but this file is in {home}: remove the key",))
     return Policy(
@@ -91,7 +99,7 @@ def parse_repository(
 
     `guards` are those that are installed; `profiles` as for `parse`.
     """
-    return _read(text, Installed(guards=guards), profiles).repository
+    return _read(text, Installed(guards=guards), profiles, None).repository
 
 
 def default_policy(home: str) -> Policy:
@@ -99,13 +107,21 @@ def default_policy(home: str) -> Policy:
     return parse(DEFAULT_TEXT, home=home)
 
 
-def _read(text: str, installed: Installed | None, profiles: Names | None) -> RepositoryFile:
+def _read(
+    text: str,
+    installed: Installed | None,
+    profiles: Names | None,
+    workflows: tuple[WorkflowFile, ...] | None,
+) -> RepositoryFile:
     written = read(text)
     try:
         parsed = RepositoryFile.model_validate(written.tree)
     except ValidationError as error:
         raise PolicyError(cap(sentences(error, RepositoryFile, written))) from error
-    problems = _cross_checks(parsed, written, installed or Installed(), profiles)
+    installed = replace(installed or Installed(), all_workflows=workflows is not None)
+    if parsed.board is not None and workflows:
+        parsed = parsed.model_copy(update={"board": add_workflows(parsed.board, workflows)})
+    problems = _cross_checks(parsed, written, installed, profiles)
     if problems:
         raise PolicyError(cap(problems))
     if parsed.board is None:

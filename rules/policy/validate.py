@@ -74,6 +74,7 @@ class Installed:
 
     agents: Names | None = None
     guards: Names | None = None
+    all_workflows: bool = True  # False: files beside the policy's may have more
 
 
 def board_problems(board: BoardRules, written: Written, installed: Installed) -> Iterator[str]:
@@ -87,6 +88,10 @@ def board_problems(board: BoardRules, written: Written, installed: Installed) ->
             yield locate(written, where, f"differs from {code(twin)} only in case, spaces or emoji")
         yield from _agent_problems(column, installed.agents, written, where)
         yield from _column_problems(board, column, written, where)
+        wanted = column.workflow
+        if installed.all_workflows and wanted is not None and wanted not in board.workflows:
+            at_name = (*where, "workflow")
+            yield locate(written, at_name, unknown("workflow", wanted, tuple(board.workflows)))
     for name, specialist in board.specialists.items():
         if installed.agents is not None and specialist.agent not in installed.agents:
             where = (*at, "specialists", name, "agent")
@@ -96,7 +101,7 @@ def board_problems(board: BoardRules, written: Written, installed: Installed) ->
         yield locate(
             written, where, "needs board.home, the repository whose issues are about other repositories"
         )
-    yield from _workflow_problems(board, written, at)
+    yield from _workflow_problems(board, written, at, installed)
     yield from _cap_problems(board, written, at)
     known = COMMANDS.names()
     for name, allowed in board.commands.items():
@@ -181,15 +186,23 @@ def repository_problems(
         yield locate(written, (*at, "profile"), unknown("profile", rules.profile, known))
 
 
-def _workflow_problems(board: BoardRules, written: Written, at: Path) -> Iterator[str]:
+def workflow_problems(
+    board: BoardRules, workflow: Workflow, written: Written, where: Path = ()
+) -> Iterator[str]:
+    """Yield a sentence for each way that leads nowhere, to a stage or a column of the board."""
+    yield from find_lost_ways(workflow.stages, written, (*where, "stages"))
+    yield from _route_problems(board, workflow, written, where)
+
+
+def _workflow_problems(board: BoardRules, written: Written, at: Path, installed: Installed) -> Iterator[str]:
     for name, workflow in board.workflows.items():
         where = (*at, "workflows", name)
-        yield from find_lost_ways(workflow.stages, written, (*where, "stages"))
-        yield from _route_problems(board, workflow, written, where)
+        if where in written.lines:  # else it has a file of its own
+            yield from workflow_problems(board, workflow, written, where)
     folded: dict[str, str] = {}
     for label, settings in board.labels.items():
         where, wanted = (*at, "labels", label), settings.workflow
-        if wanted is not None and wanted not in board.workflows:
+        if installed.all_workflows and wanted is not None and wanted not in board.workflows:
             yield locate(written, (*where, "workflow"), unknown("workflow", wanted, tuple(board.workflows)))
         twin = folded.setdefault(label.casefold(), label)
         if twin != label:
@@ -214,9 +227,6 @@ def _stages_of(board: BoardRules, column: ColumnPolicy, where: Path) -> tuple[tu
 
 def _column_problems(board: BoardRules, column: ColumnPolicy, written: Written, where: Path) -> Iterator[str]:
     yield from _route_problems(board, column, written, where)
-    if column.workflow is not None and column.workflow not in board.workflows:
-        at = (*where, "workflow")
-        yield locate(written, at, unknown("workflow", column.workflow, tuple(board.workflows)))
     if column.workflow is not None and column.stages:
         said = "the column has `stages` of its own: remove them, or this key"
         yield locate(written, (*where, "workflow"), said)

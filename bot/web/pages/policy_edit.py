@@ -21,6 +21,7 @@ from bot.web.pages.policy import ChangesView, cards_by_column, compare_policies,
 from bot.web.site import parameters
 from bot.web.site.layout import Site
 from bot.web.site.visibility import VisibleBoard
+from ledger.events.policy import WorkflowFile
 from ledger.log import event_store
 from ledger.queue.sign_ins import SignIn
 from ledger.views import policies as rows
@@ -173,7 +174,8 @@ def _answer(site: Site, visit: SignIn, board: VisibleBoard) -> Response:
     part, draft = PolicyPart(policy, wanted), PolicyDraft()
     given = {name: value.replace("\r\n", "\n").strip() for name, value in request.form.items()}
     if request.method == "POST":
-        draft = _draft(text, part, given=given, home=served.home_repository, cards=cards)
+        flows = row.workflows if row is not None else ()
+        draft = _draft(text, part, given=given, home=served.home_repository, cards=cards, workflows=flows)
         if given.get("do") == "propose" and draft.text and not draft.problems:
             if not site.readers.writes(visit, served.home_repository):
                 problem = NO_RIGHT.format(home=served.home_repository)
@@ -207,6 +209,7 @@ def _draft(
     given: Mapping[str, str],
     home: str,
     cards: Mapping[str | None, int],
+    workflows: tuple[WorkflowFile, ...],
 ) -> PolicyDraft:
     """Return the file with the form's changes."""
     changes: dict[Key, object] = {}
@@ -223,7 +226,7 @@ def _draft(
         return PolicyDraft(problems={"": (NOTHING,)})
     try:
         changed = set_settings(write_built_in_board(text), changes)
-        after = parse(changed, home=home, installed=list_installed())
+        after = parse(changed, home=home, installed=list_installed(), workflows=workflows)
     except PolicyError as error:
         return PolicyDraft(problems=_by_field(policy_lines(error.problems), part))
     return PolicyDraft(changed, changes=compare_policies(part.policy, after, cards))
