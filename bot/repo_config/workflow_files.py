@@ -5,7 +5,7 @@ from bot.repo_config.policy_file import NOT_TEXT
 from bot.repo_config.skill_sources import Shelf, repository_shelf
 from ledger.events.policy import WorkflowFile
 from rules.policy.locations import WORKFLOWS_FOLDER
-from rules.policy.workflow_files import MAX_FILES, SUFFIX
+from rules.policy.model import MAX_WORKFLOWS, WORKFLOW_SUFFIX
 from rules.policy.yaml_reader import MAX_BYTES
 
 
@@ -20,12 +20,12 @@ def list_workflows(shelf: Shelf) -> tuple[WorkflowFile, ...]:
     One that is too large, or no text, has a text that no policy may have.
     """
     files = (entry.name for entry in shelf.listing("") if entry.kind == "file")
-    names = [name.removesuffix(SUFFIX) for name in files if name.endswith(SUFFIX)]
-    return tuple(WorkflowFile(name, _read(shelf, name)) for name in names[: MAX_FILES + 1])
+    names = [name.removesuffix(WORKFLOW_SUFFIX) for name in files if name.endswith(WORKFLOW_SUFFIX)]
+    return tuple(WorkflowFile(name, _read(shelf, name)) for name in names[: MAX_WORKFLOWS + 1])
 
 
 def _read(shelf: Shelf, name: str) -> str:
-    raw = shelf.read(f"{name}{SUFFIX}", MAX_BYTES)
+    raw = shelf.read(f"{name}{WORKFLOW_SUFFIX}", MAX_BYTES)
     try:
         return NOT_TEXT if raw is None else raw.decode("utf-8-sig")
     except UnicodeDecodeError:

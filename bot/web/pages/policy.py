@@ -27,9 +27,8 @@ from rules.card.column_actions import consequence, find_changed_columns
 from rules.errors import PolicyError
 from rules.policy import locations, schema
 from rules.policy.locations import PATH, WORKFLOWS_FOLDER
-from rules.policy.model import Policy, parse
+from rules.policy.model import WORKFLOW_SUFFIX, Policy, parse
 from rules.policy.settings import MAX_TEXT, find_changed_settings, settings_of, settings_of_no_column
-from rules.policy.workflow_files import SUFFIX
 from rules.text import plain
 
 MAX_BYTES = 200_000  # of a form; the reader of policies takes less
@@ -142,7 +141,9 @@ def _page(site: Site, visit: SignIn, board: VisibleBoard, other: OtherPolicy | N
         title=f"Policy of {plain(board.title)}",
         lines=() if source else (BUILT_IN,),
         source=(f"{home}/blob/{source}/{PATH}", source[:10]) if source else None,
-        flows=[(it.name, f"{home}/blob/{source}/{WORKFLOWS_FOLDER}/{it.name}{SUFFIX}") for it in flows],
+        flows=[
+            (it.name, f"{home}/blob/{source}/{WORKFLOWS_FOLDER}/{it.name}{WORKFLOW_SUFFIX}") for it in flows
+        ],
         problems=policy_lines(row.problems) if row is not None else (),
         rejected=row.rejected_commit[:10] if row is not None else "",
         columns=[
