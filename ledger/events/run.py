@@ -46,7 +46,7 @@ class RunQueued(RunEvent, zoom=Zoom.CONVERSATION, leads_to=RunState.QUEUED):
     `mode` is one of ledger/model/run_modes.py. `folder` names the files on which a run without a repository
     works: other runs of the name work on them before and after it. `mode_rule` chose the mode: column, label
     (`mode_value` says which), command (who
-    gave it) or repeat (of which run). `asked` is the request of whoever started it to this very run, or
+    gave it), repeat or fork (of which run). `asked` is the request of whoever started it to this very run, or
     empty. `rebases`: a check puts the branch on its base first, and pushes it. `reproduces`: they want the
     card's steps played in a browser, and to hear why where they are not. `by` asked for the run through
     `door`: board (a drag), comment, box, button, page, parent (an answer there), checks (GitHub's results of

@@ -83,7 +83,7 @@ def handle(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetim
         given.by,
         plan_required=False,
         mode=run.mode,
-        mode_rule="repeat",
+        mode_rule="fork",
         mode_value=run.run_id,
         asked=wish.words,
         door=door_of(given.source),

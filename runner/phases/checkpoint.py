@@ -373,7 +373,9 @@ def _bring_origin(run: RunContext, origin: Origin) -> Brought | None:
     found = _bring_all(run, brought)
     if row.bundle and not (brought.head or run.spec.investigates):
         why = "; ".join(brought.missing) or "its commits are not in the repository's copy"
-        raise fail("repository", f"what {row.run_id} had made is not in the store: {why}. Fork it elsewhere")
+        raise fail(
+            "repository", f"what {row.run_id} had made is not in the store: {why}. A rerun needs none of it"
+        )
     return found
 
 

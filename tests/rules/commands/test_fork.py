@@ -16,7 +16,7 @@ from tests.rules.scene import POLICY, card, ended, run
 
 POINTS = ("stage:verify", "stage:build", "question", "plan")
 KEPT = replace(PAST, points=POINTS)
-FORK = replace(AGAIN, forked_at="plan")
+FORK = replace(AGAIN, mode_rule="fork", forked_at="plan")
 
 
 def with_past(past: Any = KEPT, **changes: Any) -> Snapshot:
