@@ -369,9 +369,11 @@ def _bring_all(run: RunContext, brought: Brought, *, published: bool = False) ->
 
 def _bring_origin(run: RunContext, origin: Origin) -> Brought | None:
     row = origin.checkpoint
-    brought = Brought(row, exact=False)
+    brought = Brought(row, exact=False, missing=list(row.left_out))
     found = _bring_all(run, brought)
-    if row.bundle and not (brought.head or run.spec.investigates):
+    if not (brought.head or run.spec.investigates):
+        if brought.session is not None:
+            brought.session.close()
         why = "; ".join(brought.missing) or "its commits are not in the repository's copy"
         raise fail(
             "repository", f"what {row.run_id} had made is not in the store: {why}. A rerun needs none of it"

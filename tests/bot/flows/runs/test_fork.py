@@ -1,10 +1,14 @@
 """A run that begins where another one stood: files and session are there, the card does not notice."""
 
+from bot.runspec import builder
 from ledger.events.run import AgentSaid, Progressed
 from ledger.events.stage import StageEntered, StageLeft
 from ledger.events.turn import TurnStarted
 from ledger.ids import RunId
-from ledger.states import RunState
+from ledger.log import event_store
+from ledger.states import Ending, RunState
+from ledger.views import checkpoints
+from runner.artifacts.store import store_of
 from tests.bot.flows.cardinal import Cardinal
 from tests.bot.flows.runs.test_rerun import FINISH, R1, R2, R3, ended_well
 from tests.bot.flows.runs.test_stages import go, staged
@@ -40,6 +44,15 @@ def test_it_begins_with_files_and_session_of_then_at_a_question(cardinal: Cardin
     assert cardinal.run(R1).state is RunState.PARKED
     after = cardinal.card(item)
     assert (after.run_id, after.branch, after.state) == (R1, before.branch, before.state)
+    with event_store.reading(cardinal.services.engine) as db:
+        kept = checkpoints.get(db, R1, "question")
+    assert kept is not None
+    store_of(builder.artifact_places(cardinal.services.config)).remove(kept.bundle)
+    cardinal.say(item, "/cardinal fork r1 --model other Say ahoi.")
+    cardinal.catch_up(work=True)
+    lost = cardinal.run(R3)
+    assert (lost.ending, lost.reason) == (Ending.FAILED, "repository")
+    assert "what r1 had made is not in the store" in lost.detail
     cardinal.say(item, "Hello")
     cardinal.catch_up(work=True)
     assert git.read(ended_well(cardinal, R1).pushed_head, "third.txt") is None
