@@ -38,6 +38,7 @@ class SlashCommand(Protocol):
     ALSO: tuple[str, ...] = ()
     SCOPES: Mapping[str, str] = {}
     MOVES: bool = False
+    NAMES_RUN: bool = False  # its text begins with a run of the card, any one, also one beside its own
     TAKES_METADATA: bool = False  # programs may send a dictionary with its text
     IS_SAFE: bool = False  # it stops work or only answers: it is obeyed whatever else its comment says
     offers: "Callable[[Policy, Snapshot], Iterable[CommandOffer]] | None" = None

@@ -21,7 +21,7 @@ from ledger.rows.messages import MessageRow
 from ledger.rows.placements import PlacementRow
 from ledger.rows.plans import PlanRow
 from ledger.rows.questions import QuestionRow
-from ledger.rows.runs import PastRun, RunRow
+from ledger.rows.runs import ComparedRun, PastRun, RunRow
 from ledger.rows.same_issue import RunElsewhere
 from ledger.rows.stops import StopRow
 from ledger.rows.workspaces import CardWorkspace
@@ -208,6 +208,9 @@ class Snapshot(CardRow):
     proposed: CardProposed | None = leave_unread("proposed")  # a card in another repository
     workspaces: tuple[CardWorkspace, ...] = leave_unread("workspaces")  # of the card, on any host
     past: PastRun | None = leave_unread("past")  # the run that a command wants to be done again
+    compared: tuple[ComparedRun, ...] = leave_unread(
+        "compared"
+    )  # the runs that a command names, in its order
     reruns: tuple[RunRow, ...] = leave_unread("reruns")  # live ones beside its own
     job: JobRow | None = leave_unread("job")  # the program's request that made the card
 

@@ -203,7 +203,10 @@ def _carry_on(
             stop.commits = _commits_kept(spec, log, remote, workspace)
             checkpoint(run)
             raise
-        except (StageExit, errors.RunnerError):
+        except StageExit as left:
+            checkpoint(run, left.point)
+            raise
+        except errors.RunnerError:
             checkpoint(run)
             raise
 

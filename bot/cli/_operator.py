@@ -20,7 +20,7 @@ from bot.web.acting import record
 from bot.web.acting.record import CommandOutcome
 from ledger.event import Event
 from ledger.events.board import HaltLifted
-from ledger.events.run import BESIDE, CHECK, RERUN
+from ledger.events.run import BESIDE, CHECK
 from ledger.ids import CardId
 from ledger.log import event_store
 from ledger.model.column_names import same_column
@@ -82,7 +82,7 @@ def give(
                 card_id, run = _find_named(db, target)
                 if of_living:
                     _require_living(db, target, word, card_id, run)
-                elif run is not None and word == RERUN:  # it is about any run, and names it
+                elif run is not None and COMMANDS.load(word).NAMES_RUN:
                     text = f"{run.run_id} {text}".rstrip()
                 elif run is not None:
                     _require_newest(db, run, word)

@@ -14,12 +14,13 @@ from bot.cli import CliError, _home
 from bot.cli._described import CommandGroup
 from bot.cli._show import clean, clone_option, json_option, show, text_block
 from bot.render import missing_checks
-from bot.repo_config import paths, personas, recipes, skills
+from bot.repo_config import paths, personas, recipes, skills, workflow_files
 from bot.repo_config import profiles as profile_files
 from bot.repo_config.skill_sources import Shelf, folder_shelf
 from bot.state import policy_names
 from bot.system.clock import utc_now
 from bot.system.env_file import PREFIX
+from ledger.events.policy import WorkflowFile
 from ledger.parts import charter
 from rules.errors import PersonaError, PolicyError
 from rules.policy import locations, schema
@@ -224,8 +225,8 @@ def _read(file: Path, home: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
         raw = opened.read(MAX_BYTES)
     try:
         text, own = raw.decode("utf-8"), _own_profiles(file)
-        installed = policy_names.list_installed(_home.settings().agents)
-        policy = parse(text, home=home, installed=installed, profiles=own)
+        installed, flows = policy_names.list_installed(_home.settings().agents), _list_workflows(file)
+        policy = parse(text, home=home, installed=installed, profiles=own, workflows=flows)
     except UnicodeDecodeError:
         return ("the file is not UTF-8", *further), ()
     except PolicyError as error:
@@ -274,6 +275,10 @@ def _of_profiles(file: Path) -> Iterator[str]:
             profile_files.profile_of(str(_folder(file) / path), shelf.read(path, profile_files.PROFILE_BYTES))
         except PolicyError as error:
             yield from error.problems
+
+
+def _list_workflows(file: Path) -> tuple[WorkflowFile, ...]:
+    return workflow_files.list_workflows(folder_shelf(_folder(file) / "workflows", REPOSITORY))
 
 
 def _of_personas(file: Path) -> Iterator[str]:

@@ -11,6 +11,7 @@ from ledger.event import Event, RuleEvent
 from ledger.events import board as on_board
 from ledger.events import run as on_run
 from ledger.events.agent import CardToolAllowed
+from ledger.events.branch import RunChosen
 from ledger.events.budget import BudgetRaised
 from ledger.events.instruction import AgentPinned, SkillsPinned, WorkflowPinned
 from ledger.events.preference import LimitsChosen, PriorityChosen, RunReordered
@@ -77,7 +78,14 @@ def _is_news(db: Connection, event: RuleEvent) -> bool:
             return _is_awaited(db, event)
         case CardToolAllowed():
             return event.pattern not in grants.of_card(db, event.card_id, exact=False)
-        case SkillsPinned() | AgentPinned() | WorkflowPinned() | PriorityChosen() | LimitsChosen():
+        case (
+            SkillsPinned()
+            | AgentPinned()
+            | WorkflowPinned()
+            | PriorityChosen()
+            | LimitsChosen()
+            | RunChosen()
+        ):
             return _is_other_choice(db, event)
         case RunReordered():
             run = runs.get(db, event.run_id)
@@ -92,7 +100,8 @@ def _is_news(db: Connection, event: RuleEvent) -> bool:
 
 
 def _is_other_choice(
-    db: Connection, event: SkillsPinned | AgentPinned | WorkflowPinned | PriorityChosen | LimitsChosen
+    db: Connection,
+    event: SkillsPinned | AgentPinned | WorkflowPinned | PriorityChosen | LimitsChosen | RunChosen,
 ) -> bool:
     """Tell whether something else was chosen for the card before."""
     match event:
@@ -105,6 +114,8 @@ def _is_other_choice(
     card = cards.get(db, event.card_id)
     if card is None:
         return False
+    if isinstance(event, RunChosen):
+        return card.run_id != event.run_id
     if isinstance(event, PriorityChosen):
         return card.priority != event.priority
     before = (card.limit_minutes, card.limit_turns, card.limit_usd, card.limit_effort)

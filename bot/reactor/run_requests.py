@@ -6,6 +6,7 @@ from dataclasses import asdict, replace
 
 from sqlalchemy import Connection
 
+from bot.reactor import fork
 from ledger.event import Event
 from ledger.events.run import CHECK, OWN, RERUN, RunQueued
 from ledger.ids import CardId, RunId
@@ -14,7 +15,7 @@ from ledger.queries import attempts, same_issue
 from ledger.rows.cards import CardRow
 from ledger.rows.runs import RunRow
 from ledger.states import RunState
-from ledger.views import cards, children, instructions, links, placements, runs
+from ledger.views import cards, checkpoints, children, instructions, links, placements, runs
 from rules.card.agent_choice import apply_choice, choose_agent
 from rules.card.dependencies import may_name
 from rules.card.preferences import apply_limits, queue_priority
@@ -165,6 +166,9 @@ def _rerun(db: Connection, policy: Policy, intent: QueueRun, card: CardRow) -> t
     past = runs.get(db, intent.again_of)
     if past is None or past.card_id != intent.card_id:
         return ()
+    origin = checkpoints.get(db, past.run_id, intent.forked_at) if intent.forked_at else None
+    if intent.forked_at and origin is None:
+        return ()
     then, today = ColumnPolicy.model_validate_json(past.settings), policy.column(past.column)
     limits = {name: getattr(today, name) for name in OF_TODAY} if today else {}
     no_cards = then.pipelines.model_copy(update={"cards": 0, "links": 0})  # they would be the card's
@@ -172,19 +176,18 @@ def _rerun(db: Connection, policy: Policy, intent: QueueRun, card: CardRow) -> t
     column = column.with_agent(intent.other_agent) if intent.other_agent else column
     column = apply_limits(policy, column, card, own_agent=False)
     run_id = runs.next_id(db)
-    return (
-        RunQueued(
-            **asdict(replace(intent, other_agent="")),
-            run_id=run_id,
-            attempt=past.attempt,
-            column=past.column,
-            repository=past.repository,
-            branch=f"{past.branch}-{run_id}",
-            agent=column.agent,
-            session_id="",
-            settings=column.to_json(),
-        ),
+    queued = RunQueued(
+        **asdict(replace(intent, other_agent="")),
+        run_id=run_id,
+        attempt=past.attempt,
+        column=past.column,
+        repository=past.repository,
+        branch=f"{past.branch}-{run_id}",
+        agent=column.agent,
+        session_id="",
+        settings=column.to_json(),
     )
+    return fork.begin_at(db, queued, past, origin) if origin is not None else (queued,)
 
 
 def _branch(db: Connection, card: CardRow, repository: str) -> str:

@@ -9,10 +9,11 @@ from bot.bootstrap import Services
 from ledger.events.run import RERUN
 from ledger.log import event_store
 from ledger.rows.runs import RunRow
-from ledger.views import instructions, runs
+from ledger.views import checkpoints, instructions, questions, runs
+from ledger.views.checkpoints import CheckpointRow
 from runner import agents
 from runner.run.instructions import LayerKind
-from runner.run.run_spec import RunSpec
+from runner.run.run_spec import Origin, RunSpec
 
 COMPARED = (LayerKind.PROFILE, LayerKind.GUIDE, LayerKind.SKILL, LayerKind.SYSTEM)
 NEWEST = 50  # runs of a card among which one is looked for that had pushed before
@@ -21,22 +22,45 @@ MAX_NAMED = 5
 
 def as_then(services: Services, spec: RunSpec, run: RunRow) -> RunSpec:
     """Return the specification without the card's review threads, red checks and unfinished work, and with
-    what is not as it was then.
+    what is not as it was then; that of a fork, with the checkpoint at which it begins.
     """
     with event_store.reading(services.engine) as db:
         past = runs.get(db, run.again_of)
-        unlike = tuple(_differences(db, spec, past)) if past is not None else ()
-    return replace(spec, threads=(), failing="", start="", early=False, session_id="", unlike=unlike)
+        unlike = tuple(_differences(db, spec, run, past)) if past is not None else ()
+        origin = _origin(db, run, past) if past is not None and run.forked_at else None
+    return replace(spec, threads=(), failing="", start="", early=False, origin=origin, unlike=unlike)
 
 
-def _differences(db: Connection, spec: RunSpec, past: RunRow) -> Iterator[str]:
+def _origin(db: Connection, run: RunRow, past: RunRow) -> Origin | None:
+    """Return where the fork begins; the session of another agent is of no use to this one."""
+    kept = checkpoints.get(db, run.run_id, checkpoints.ORIGIN)
+    if kept is None:
+        return None
+    session = kept.session if run.agent == past.agent else ""
+    return Origin(replace(kept, run_id=past.run_id, session=session), _describe_point(db, run, kept))
+
+
+def _describe_point(db: Connection, run: RunRow, kept: CheckpointRow) -> str:
+    point, _, stage = run.forked_at.partition(":")
+    if stage:
+        return f"at the end of its stage {stage}"
+    if point == "plan":
+        return "when its plan was ready"
+    asked = [it for it in questions.of_run(db, run.again_of) if it.asked_at <= kept.at]
+    question = max(asked, key=lambda it: it.asked_at, default=None)
+    return f"when it had asked this: “{question.text}”" if question else "when it had asked a question"
+
+
+def _differences(db: Connection, spec: RunSpec, run: RunRow, past: RunRow) -> Iterator[str]:
     """Yield what people should know before they compare the two."""
+    if run.forked_at and spec.agent != past.agent:
+        yield f"{spec.agent} begins with the files, without what {past.agent} remembered"
     if spec.agent == past.agent and past.agent_version:
         version = agents.load(spec.agent, spec.paths.agents).version
         if version != past.agent_version:
             yield f"{spec.agent} is version {version}, and was {past.agent_version}"
     yield from _changed_layers(db, spec, past)
-    before = _pushed_before(db, past)
+    before = None if run.forked_at else _pushed_before(db, past)
     if before is not None:
         yield f"it begins on {spec.base_branch}, without the commits of {before.run_id} on the card's branch"
 

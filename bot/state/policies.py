@@ -7,6 +7,7 @@ from functools import cache, lru_cache
 from sqlalchemy import Connection
 
 from bot.state.policy_names import list_for_any_host
+from ledger.events.policy import WorkflowFile
 from ledger.ids import BoardId
 from ledger.log import event_store
 from ledger.queries import cards
@@ -67,7 +68,7 @@ def in_force(db: Connection, board_id: BoardId) -> Policy:
     If neither is known, or this version cannot read it, the policy has no columns: no card is served.
     """
     row = of_board(db, board_id).policy
-    return of_text(row.text) if row is not None and row.digest else _nothing()
+    return of_text(row.text, row.workflows) if row is not None and row.digest else _nothing()
 
 
 def is_known(db: Connection, board_id: BoardId) -> bool:
@@ -75,9 +76,9 @@ def is_known(db: Connection, board_id: BoardId) -> bool:
     return bool(in_force(db, board_id).board.columns)
 
 
-def is_readable(text: str) -> bool:
+def is_readable(row: PolicyRow) -> bool:
     """Tell whether this version can read a policy that another version may have accepted."""
-    return bool(of_text(text).board.columns)
+    return bool(of_text(row.text, row.workflows).board.columns)
 
 
 def other_repositories(db: Connection, board_id: BoardId, owner: str, *own: str | None) -> tuple[str, ...]:
@@ -95,11 +96,13 @@ def other_repositories(db: Connection, board_id: BoardId, owner: str, *own: str 
 
 
 @lru_cache(maxsize=32)
-def of_text(text: str) -> Policy:
+def of_text(text: str, workflows: tuple[WorkflowFile, ...] = ()) -> Policy:
     """Return a policy that was in force; without columns where this version cannot read it."""
+    if not text:
+        return default_policy("")
     try:
         # The board's home and the names of agents were checked when it was loaded.
-        return parse(text, home=None, installed=list_for_any_host()) if text else default_policy("")
+        return parse(text, home=None, installed=list_for_any_host(), workflows=workflows)
     except PolicyError as error:
         log.error("policy in force unreadable because=%s", error.problems[0])
         return _nothing()

@@ -33,7 +33,7 @@ from ledger.rows.limit_answers import Code
 from ledger.rows.links import LinkRow
 from ledger.rows.losses import LossRow
 from ledger.rows.placements import PlacementRow
-from ledger.rows.runs import PastRun, RunRow
+from ledger.rows.runs import ComparedRun, PastRun, RunRow
 from ledger.rows.stops import StopRow
 from ledger.states import CardState, Ending, Reason, RunState
 from ledger.views import (
@@ -41,6 +41,7 @@ from ledger.views import (
     briefings,
     cards,
     changed_files,
+    checkpoints,
     checks,
     ci,
     findings,
@@ -55,6 +56,7 @@ from ledger.views import (
     plans,
     questions,
     remotes,
+    reports,
     runs,
     stops,
     threads,
@@ -62,7 +64,7 @@ from ledger.views import (
 )
 from rules.answers import rule_about
 from rules.card import overlap
-from rules.commands import rerun
+from rules.commands import choose, compare, fork, rerun
 from rules.policy.model import Policy
 from rules.runs.kill_switch import targets
 from rules.runs.queue import Waiting
@@ -251,17 +253,43 @@ def _list_failed_checks(
 
 
 def _find_past_run(db: Connection, card: Snapshot, event: CommandGiven, _now: datetime) -> PastRun | None:
-    """Return the card's run that a `rerun` names, else its newest; None for no such run of this card."""
-    if event.command != "rerun":
-        return None
-    named = rerun.read_wish(event.argument).run or card.run_id or ""
+    """Return the card's run that a `rerun` or `fork` names, else its newest; None for no such run of it."""
+    match event.command:
+        case "rerun":
+            named = rerun.read_wish(event.argument).run
+        case "fork":
+            named = fork.read_fork(event.argument).run
+        case "choose":
+            return _find_run(db, card, choose.find_named(event.argument))
+        case _:
+            return None
+    return _find_run(db, card, named or card.run_id or "")
+
+
+def _find_run(db: Connection, card: Snapshot, named: str) -> PastRun | None:
     run = runs.get(db, RunId(named)) if named else None
     if run is None or run.card_id != card.card_id:
         return None
     briefing = briefings.newest(db, run.run_id)
     plan = plans.newest(db, run.run_id)
     known = (briefing.base if briefing else "", plan.base if plan else "", run.base)
-    return PastRun(run, next(filter(None, known), ""), briefing is not None)
+    points = checkpoints.list_points(db, run.run_id)
+    return PastRun(run, next(filter(None, known), ""), briefing is not None, points)
+
+
+def _list_compared(db: Connection, card: Snapshot, event: Event, _now: datetime) -> tuple[ComparedRun, ...]:
+    """Return the runs of this card that a `compare` names, in its order."""
+    if not isinstance(event, CommandGiven) or event.command != "compare":
+        return ()
+    named = compare.find_compared(event.argument, card.run_id or "")
+    known = (runs.get(db, RunId(name)) for name in named)
+    return tuple(compare_rows(db, run) for run in known if run is not None and run.card_id == card.card_id)
+
+
+def compare_rows(db: Connection, run: RunRow) -> ComparedRun:
+    report, gate = reports.get(db, run.run_id), checks.newest_gate(db, run.run_id)
+    passed = "" if gate is None else "passed" if gate.passed else "failed"
+    return ComparedRun(run, report.done if report else "", passed)
 
 
 def _count_struck_cards(db: Connection, card: Snapshot, event: RunEnded, now: datetime) -> int:
@@ -285,6 +313,7 @@ READERS: Mapping[str, Callable[[Connection, Snapshot, Any, datetime], Any]] = {
     "proposed": _find_proposal,
     "workspaces": lambda db, card, _event, _now: workspaces.of_card(db, card.card_id),
     "past": _find_past_run,
+    "compared": _list_compared,
     "reruns": lambda db, card, _event, _now: attempts.live_reruns(db, card.card_id),
     "job": lambda db, card, _event, _now: jobs.of_card(db, card.card_id),
 }

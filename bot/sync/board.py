@@ -1,6 +1,5 @@
 """The board's shape and policy synced into the ledger."""
 
-import hashlib
 import logging
 from collections.abc import Iterator
 
@@ -9,12 +8,12 @@ from bot.github.api import projects as github_board
 from bot.github.api.project_models import CardReading
 from bot.github.errors import NotFoundError, StatusMissingError
 from bot.reactor import reactor
-from bot.repo_config import policy_file, profiles
+from bot.repo_config import policy_file, profiles, workflow_files
 from bot.state import policies as policies_in_force
 from bot.state import policy_names, served_boards
 from ledger.event import Event
 from ledger.events.board import BoardSeen, BoardServed, ColumnsChanged, Renaming, StatusFound, StatusLost
-from ledger.events.policy import PolicyLoaded, PolicyRejected
+from ledger.events.policy import PolicyLoaded, PolicyRejected, digest_of_policy
 from ledger.ids import BoardId
 from ledger.log import event_store
 from ledger.queue import outbox
@@ -143,7 +142,7 @@ def follow_policy(services: Services, board_id: BoardId, *, newest: str | None, 
     """
     with event_store.reading(services.engine) as db:
         policy = policies.current(db, board_id)
-    sound = policy is not None and (bool(policy.problems) or policies_in_force.is_readable(policy.text))
+    sound = policy is not None and (bool(policy.problems) or policies_in_force.is_readable(policy))
     if not sound or (newest is not None and newest != last):
         load_policy(services, board_id)
 
@@ -170,18 +169,19 @@ def load_policy(services: Services, board_id: BoardId) -> None:
             return  # it is configured, and its file may allow less than the built-in policy
         text, commit = None, ""
     own = profiles.own_profile_names(services.hub, home, commit, text) if text else ()
-    digest = hashlib.sha256((text or "").encode()).hexdigest()
+    flows = workflow_files.read_workflows(services.hub, home, commit) if text else ()
+    digest = digest_of_policy(text or "", flows)
     with event_store.writing(services.engine) as db:
         policy = policies.current(db, board_id)
         same = policy is not None and digest == (policy.rejected_digest or policy.digest)
         # A file that another version accepted is validated again by this one.
-        if same and policy is not None and (policy.problems or policies_in_force.is_readable(policy.text)):
+        if same and policy is not None and (policy.problems or policies_in_force.is_readable(policy)):
             return
-        event: Event = PolicyLoaded(board_id, digest, text or "", commit)
+        event: Event = PolicyLoaded(board_id, digest, text or "", commit, flows)
         try:
             if text is not None:
                 installed = policy_names.list_installed(services.config.agents)
-                parse(text, home=home, installed=installed, profiles=own)
+                parse(text, home=home, installed=installed, profiles=own, workflows=flows)
         except PolicyError as error:
             event = PolicyRejected(board_id, digest, commit, error.problems)
         reactor.append_and_react(db, event, now=services.now())

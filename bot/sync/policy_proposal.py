@@ -1,13 +1,11 @@
 """A policy file on a branch: its problems, or its changes, before it is merged."""
 
-import hashlib
-
 from bot.bootstrap import Services
 from bot.reactor import reactor
-from bot.repo_config import policy_file, profiles
+from bot.repo_config import policy_file, profiles, workflow_files
 from bot.state import policies as policies_in_force
 from bot.state import policy_names
-from ledger.events.policy import ColumnChange, PolicyProposed, SettingChange
+from ledger.events.policy import ColumnChange, PolicyProposed, SettingChange, digest_of_policy
 from ledger.ids import BoardId
 from ledger.log import event_store
 from ledger.queries import cards
@@ -24,7 +22,8 @@ def read(services: Services, board_id: BoardId, commit: str) -> None:
     text = policy_file.read_at(services.hub, home, commit)
     if text is None:
         return
-    digest = hashlib.sha256(text.encode()).hexdigest()
+    flows = workflow_files.read_workflows(services.hub, home, commit)
+    digest = digest_of_policy(text, flows)
     own = profiles.own_profile_names(services.hub, home, commit, text)
     with event_store.writing(services.engine) as db:
         if (
@@ -38,7 +37,7 @@ def read(services: Services, board_id: BoardId, commit: str) -> None:
         more = 0
         try:
             installed = policy_names.list_installed(services.config.agents)
-            after = parse(text, home=home, installed=installed, profiles=own)
+            after = parse(text, home=home, installed=installed, profiles=own, workflows=flows)
             before = policies_in_force.in_force(db, board_id)
             changes = find_changed_columns(before, after, cards.counts(db, board_id))
             settings, more = find_changed_settings(before, after)

@@ -2,9 +2,10 @@
 
 from dataclasses import dataclass
 
-from ledger.event import Zoom
+from ledger.event import RuleEvent, Zoom
+from ledger.events.board import CardEvent
 from ledger.events.run import RunEvent
-from ledger.ids import CardId
+from ledger.ids import CardId, RunId
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,3 +44,19 @@ class CommitsSigned(
     head: str
     signed: str
     tree: str
+
+
+@dataclass(frozen=True, slots=True)
+class RunChosen(CardEvent, RuleEvent, zoom=Zoom.CONVERSATION, is_audited=True, changes_lane=True):
+    """Somebody chose a run that stood beside the card's own: it is the card's now, with its `branch`.
+
+    `before` was the card's run until then.
+    """
+
+    run_id: RunId
+    branch: str
+    before: RunId
+    by: str
+
+    def describe(self) -> str:
+        return f"{self.by} chose {self.run_id} instead of {self.before}"

@@ -1,17 +1,38 @@
 """Changes of the policy file."""
 
+import hashlib
 from dataclasses import dataclass
 
 from ledger.events.board import BoardEvent
 
 
 @dataclass(frozen=True, slots=True)
+class WorkflowFile:
+    """A file of the board's home with one workflow, which has the file's `name` without its `.yml`."""
+
+    name: str
+    text: str
+
+
+def digest_of_policy(text: str, workflows: tuple[WorkflowFile, ...]) -> str:
+    """Return the SHA-256 of a policy file and the workflows beside it; without any, of the file alone."""
+    whole = hashlib.sha256(text.encode())
+    for file in workflows:
+        whole.update(f"\0{file.name}\0{file.text}".encode("utf-8", "replace"))
+    return whole.hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
 class PolicyLoaded(BoardEvent):
-    """A policy is in force; `text` is the file, empty for the built-in default; `commit` names where from."""
+    """A policy is in force; `text` is the file, empty for the built-in default; `commit` names where from.
+
+    `workflows` are in files of their own beside it; `digest` is of them all.
+    """
 
     digest: str
     text: str
     commit: str
+    workflows: tuple[WorkflowFile, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ CHECK = "check"  # the kind of a run that only checks what is on GitHub: it is n
 # The kind of a run that does again what an earlier one did, beside it: no attempt at the card either.
 RERUN = "rerun"
 BESIDE = (CHECK, RERUN)
+CHOSEN = "chosen"  # the kind of a rerun that became the card's own run
 OWN = "own"  # the agent of a run that a worker of somebody's own claims: Cardinal starts none for it
 RESTORED = "restored"  # the door and the reason of runs that a ledger from a back-up finds on GitHub
 BY_PUSH = "push"  # as whom one is started that nobody asked for
@@ -45,7 +46,7 @@ class RunQueued(RunEvent, zoom=Zoom.CONVERSATION, leads_to=RunState.QUEUED):
     `mode` is one of ledger/model/run_modes.py. `folder` names the files on which a run without a repository
     works: other runs of the name work on them before and after it. `mode_rule` chose the mode: column, label
     (`mode_value` says which), command (who
-    gave it) or repeat (of which run). `asked` is the request of whoever started it to this very run, or
+    gave it), repeat or fork (of which run). `asked` is the request of whoever started it to this very run, or
     empty. `rebases`: a check puts the branch on its base first, and pushes it. `reproduces`: they want the
     card's steps played in a browser, and to hear why where they are not. `by` asked for the run through
     `door`: board (a drag), comment, box, button, page, parent (an answer there), checks (GitHub's results of
@@ -57,7 +58,9 @@ class RunQueued(RunEvent, zoom=Zoom.CONVERSATION, leads_to=RunState.QUEUED):
     `priority` is its place in the queue before that in the column: normal where the policy goes by the column
     alone. `played_by` is the choice of the column's `agents` that plays it; empty for the column's own agent,
     and in older events. A rerun does again what the run `again_of` did, on the default branch's commit
-    `base_commit`; empty for today's.
+    `base_commit`; empty for today's. `forked_at` is the point of that run, as in Checkpointed, at which this
+    one begins with its files, and in a copy of its session where `session_id` names that; empty for a rerun
+    from the start.
     """
 
     card_id: CardId
@@ -88,6 +91,7 @@ class RunQueued(RunEvent, zoom=Zoom.CONVERSATION, leads_to=RunState.QUEUED):
     again_of: RunId = NO_RUN
     base_commit: str = ""
     folder: str = ""
+    forked_at: str = ""
 
     def describe(self) -> str:
         who = "a push" if (self.kind, self.by) == (CHECK, BY_PUSH) else self.by
@@ -95,7 +99,8 @@ class RunQueued(RunEvent, zoom=Zoom.CONVERSATION, leads_to=RunState.QUEUED):
         if self.kind == CHECK:  # it is no attempt, and its card may stand anywhere
             return f"run {self.run_id} queued{of} (checks only)"
         if self.kind == RERUN:
-            return f"run {self.run_id} queued{of} (as {self.again_of}, beside it)"
+            how = f"from {self.again_of} at its {self.forked_at}" if self.forked_at else f"as {self.again_of}"
+            return f"run {self.run_id} queued{of} ({how}, beside it)"
         kind = self.kind if self.mode == "fix" else f"{self.kind}, {self.mode}"
         chosen = f" by {self.workflow_rule} {self.workflow_value}" if self.workflow_value else ""
         flow = f", workflow {self.workflow}{chosen}" if self.workflow else ""

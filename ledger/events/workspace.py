@@ -36,8 +36,8 @@ class Checkpointed(RunEvent, shows_payload=True):
     does not have, the agent's session files, and the whole change as text, of so many `files_changed`. `refs`
     are the run's own names in the mirror, each with its commit; `stood_on` as in the workspace. `left_out`
     names the parts that were not kept. `uncommitted` are the first names of the `uncommitted_files`;
-    `disk_bytes` is the size of the workspace when it was last
-    measured, 0 before that.
+    `disk_bytes` is the size of the workspace when it was last measured, 0 before that. `point` is where the
+    run stood, if another run can begin there: plan, question, or stage:<name> at that stage's end.
     """
 
     place: str
@@ -55,6 +55,7 @@ class Checkpointed(RunEvent, shows_payload=True):
     uncommitted: tuple[str, ...] = ()
     uncommitted_files: int = 0
     disk_bytes: int = 0
+    point: str = ""
 
     def describe(self) -> str:
         without = f", without {'; '.join(self.left_out)}" if self.left_out else ""

@@ -6,7 +6,7 @@ from datetime import datetime
 
 from sqlalchemy import ColumnElement, Connection, and_, false, or_, select
 
-from ledger.db.rows import all_rows, find, pick
+from ledger.db.rows import all_rows, pick
 from ledger.ids import CardId
 from ledger.queries.card_filter import CardScope
 from ledger.queries.run_list import is_within
@@ -15,7 +15,7 @@ from ledger.rows.runs import RunRow
 from ledger.rows.workspaces import CardWorkspace
 from ledger.states import CardState, Ending, RunState
 from ledger.views.cards import cards
-from ledger.views.checkpoints import CheckpointRow, checkpoints
+from ledger.views.checkpoints import NEWEST, CheckpointRow, checkpoints, of_place
 from ledger.views.runs import runs
 from ledger.views.workspaces import WorkspaceRow, workspaces
 
@@ -94,13 +94,15 @@ def _conditions(wanted: WorkspaceFilter) -> Iterator[ColumnElement[bool]]:
         yield workspaces.c.taken_at < wanted.before
     if wanted.min_bytes:
         size = select(checkpoints.c.place).where(
-            checkpoints.c.run_id == workspaces.c.run_id, checkpoints.c.disk_bytes >= wanted.min_bytes
+            checkpoints.c.run_id == workspaces.c.run_id,
+            checkpoints.c.point == NEWEST,
+            checkpoints.c.disk_bytes >= wanted.min_bytes,
         )
         yield and_(size.exists())
 
 
 def _describe(db: Connection, row: WorkspaceRow, run: RunRow, card: CardRow) -> ListedWorkspace:
-    kept = find(db, CheckpointRow, checkpoints, "-seq", place=row.place)
+    kept = of_place(db, row.place)
     workspace = CardWorkspace(
         place=row.place,
         card_id=CardId(run.card_id),

@@ -17,9 +17,9 @@ class RunRow:
 
     `files_changed` are of the newest checkpoint until the change is measured, with its lines. `commits` are
     those that were brought out to be published; `kept` as `commits` in RunEnded. `pushing`: it was about to
-    push, and nothing says since whether it did. `cause` as in RunEnded, `again_of` and `base_commit` as in
-    RunQueued. `rank` orders the queue: the card's place in its column, behind all that have a higher
-    `priority`.
+    push, and nothing says since whether it did. `cause` as in RunEnded, `again_of`, `base_commit` and
+    `forked_at` as in RunQueued. `rank` orders the queue: the card's place in its column, behind all that have
+    a higher `priority`.
     """
 
     run_id: RunId
@@ -98,6 +98,7 @@ class RunRow:
     again_of: RunId = NO_RUN
     base_commit: str = ""
     folder: str = ""
+    forked_at: str = ""
 
     @property
     def alive(self) -> bool:
@@ -152,9 +153,22 @@ class RunRow:
 @dataclass(frozen=True, slots=True)
 class PastRun:
     """A run that is to be done again. `base` is the default branch's commit on which it began, empty where
-    that was not kept; `briefed`: its agent's briefing is kept.
+    that was not kept; `briefed`: its agent's briefing is kept. `points` are those at which another run can
+    begin, the newest first.
     """
 
     run: RunRow
     base: str
     briefed: bool
+    points: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedRun:
+    """A run to be compared with another: what its report says was `done`, and the gate's newest result:
+    passed, failed, or empty before the first.
+    """
+
+    run: RunRow
+    done: str
+    gate: str

@@ -53,7 +53,7 @@ from ledger.events.board import (
     LabelJudged,
     MoverFound,
 )
-from ledger.events.branch import BranchRebased
+from ledger.events.branch import BranchRebased, RunChosen
 from ledger.events.conversation import AssistantReplied, CommentReleased, PersonSaid
 from ledger.events.preference import LimitsChosen, PriorityChosen, PrioritySeen
 from ledger.events.pull import PullChanged, PullOpened
@@ -289,6 +289,19 @@ def _fold_run_queued(db: Connection, _recorded: Recorded, event: RunQueued) -> N
         return
     now = {"run_id": event.run_id, "attempts": event.attempt, "branch": event.branch, "put_back": 0}
     change(db, cards, {"card_id": event.card_id}, **now)
+
+
+@fold.on(RunChosen)
+def _fold_run_chosen(db: Connection, _recorded: Recorded, event: RunChosen) -> None:
+    pull = {
+        "pull_repository": None,
+        "pull_number": None,
+        "pull_node_id": "",
+        "pull_state": "",
+        "pull_head": "",
+    }
+    review = {"verdict": "none", "approved_head": "", "pull_draft": False, "early_start": ""}
+    _set(db, event, run_id=event.run_id, branch=event.branch, put_back=0, **pull, **review)
 
 
 @fold.on(PullOpened)

@@ -4,10 +4,11 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection, Index, Table
 
-from ledger.db.rows import columns, find, keep, setter, values
+from ledger.db.rows import columns, drop, find, keep, setter, values
 from ledger.db.tables import VIEWS
 from ledger.event import Recorded
 from ledger.events.access import RepositoryMoved
+from ledger.events.branch import RunChosen
 from ledger.events.run import RERUN, BranchExported
 from ledger.events.stage import SnapshotTaken
 from ledger.fold import Fold
@@ -54,6 +55,11 @@ def _fold_branch_exported(db: Connection, _recorded: Recorded, event: BranchExpo
 def _fold_snapshot_taken(db: Connection, _recorded: Recorded, event: SnapshotTaken) -> None:
     if event.files:  # those of one stage: the earlier ones and the branch have theirs
         _keep(db, event.run_id, event.files, add=True)
+
+
+@fold.on(RunChosen)
+def _fold_run_chosen(db: Connection, _recorded: Recorded, event: RunChosen) -> None:
+    drop(db, changed_files, card_id=event.card_id)  # of another run: its own are known when it is worked on
 
 
 fold.on(RepositoryMoved)(setter(changed_files, lambda e: {"repository": e.after}, repository="before"))

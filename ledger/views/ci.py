@@ -19,6 +19,7 @@ from ledger.db.rows import (
 )
 from ledger.db.tables import VIEWS
 from ledger.event import Recorded
+from ledger.events.branch import RunChosen
 from ledger.events.pull import CheckFailure, ChecksAwaited, ChecksSettled, PullChanged, PullOpened
 from ledger.events.run import BESIDE, BranchPushed, RunQueued
 from ledger.fold import Fold
@@ -75,6 +76,11 @@ def _fold_branch_pushed(db: Connection, recorded: Recorded, event: BranchPushed)
     card_id = value(db, cards.c.card_id, **mine)
     if card_id is not None:
         _await_checks_of(db, recorded, CardId(card_id), event.head)
+
+
+@fold.on(RunChosen)
+def _fold_run_chosen(db: Connection, _recorded: Recorded, event: RunChosen) -> None:
+    change(db, ci, {"card_id": event.card_id}, settled=True)
 
 
 @fold.on(PullChanged)

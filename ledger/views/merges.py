@@ -7,6 +7,7 @@ from sqlalchemy import Connection, Table
 from ledger.db.rows import columns, drop, find, record
 from ledger.db.tables import VIEWS
 from ledger.event import Recorded
+from ledger.events.branch import RunChosen
 from ledger.events.pull import MergeAwaited, PullChanged, PullOpened
 from ledger.fold import Fold
 from ledger.ids import CardId
@@ -46,4 +47,9 @@ def _fold_pull_changed(db: Connection, _recorded: Recorded, event: PullChanged) 
 
 @fold.on(PullOpened)
 def _fold_pull_opened(db: Connection, _recorded: Recorded, event: PullOpened) -> None:
+    drop(db, merges, card_id=event.card_id)
+
+
+@fold.on(RunChosen)
+def _fold_run_chosen(db: Connection, _recorded: Recorded, event: RunChosen) -> None:
     drop(db, merges, card_id=event.card_id)

@@ -7,7 +7,14 @@ from sqlalchemy import Connection, Table
 from ledger.db.rows import columns, find, keep, record, recorder, value
 from ledger.db.tables import VIEWS
 from ledger.event import Recorded
-from ledger.events.policy import ColumnChange, PolicyLoaded, PolicyProposed, PolicyRejected, SettingChange
+from ledger.events.policy import (
+    ColumnChange,
+    PolicyLoaded,
+    PolicyProposed,
+    PolicyRejected,
+    SettingChange,
+    WorkflowFile,
+)
 from ledger.fold import Fold
 from ledger.ids import BoardId
 
@@ -23,6 +30,7 @@ class PolicyRow:
     problems: tuple[str, ...] = ()
     rejected_commit: str = ""
     rejected_digest: str = ""
+    workflows: tuple[WorkflowFile, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,12 +44,13 @@ from ledger.event import Event, Recorded
 from ledger.events import run as happened
 from ledger.events.access import RepositoryMoved
 from ledger.events.board import CardConverted, ColumnRanked, ColumnsChanged
+from ledger.events.branch import RunChosen
 from ledger.events.preference import RunReordered
-from ledger.events.run import CHECK, RERUN
+from ledger.events.run import CHECK, CHOSEN, RERUN
 from ledger.events.turn import TurnStarted
 from ledger.events.workspace import Checkpointed, FolderKept
 from ledger.fold import Fold
-from ledger.ids import BoardId, CardId, RunId
+from ledger.ids import NO_RUN, BoardId, CardId, RunId
 from ledger.model.run_modes import key_of_folder
 from ledger.queue import restored
 from ledger.rows.runs import RunRow
@@ -308,6 +309,7 @@ def _fold_run_reordered(db: Connection, _recorded: Recorded, event: RunReordered
     _set(db, event, priority=event.priority, ahead=ahead)
 
 
+fold.on(RunChosen)(setter(runs, lambda _: {"kind": CHOSEN, "again_of": NO_RUN}, "run_id"))
 fold.on(happened.RunHung)(setter(runs, lambda e: {"hung_s": e.silent_s}, "run_id"))
 
 

@@ -2,9 +2,10 @@
 
 from sqlalchemy import Connection, Index, Table
 
-from ledger.db.rows import columns, count, fields_for, find, list_rows, record, setter
+from ledger.db.rows import columns, count, drop, fields_for, find, list_rows, record, setter
 from ledger.db.tables import VIEWS
 from ledger.event import Recorded
+from ledger.events.branch import RunChosen
 from ledger.events.pull import ReviewSubmitted
 from ledger.events.run import ThreadAnswered
 from ledger.fold import Fold
@@ -41,6 +42,11 @@ def _fold_review_submitted(db: Connection, recorded: Recorded, event: ReviewSubm
         return
     for thread in event.threads:
         record(db, threads, recorded, **fields_for(threads, thread))
+
+
+@fold.on(RunChosen)
+def _fold_run_chosen(db: Connection, _recorded: Recorded, event: RunChosen) -> None:
+    drop(db, threads, card_id=event.card_id, answered_by=None)  # they are about another change
 
 
 def _reply(event: ThreadAnswered) -> dict[str, object]:

@@ -9,7 +9,7 @@ from ledger.db.rows import change, drop, keep, record, value, values
 from ledger.db.tables import VIEWS
 from ledger.event import Recorded
 from ledger.events.board import CardEvent
-from ledger.events.branch import BranchRebased
+from ledger.events.branch import BranchRebased, RunChosen
 from ledger.events.pull import ReviewDismissed, ReviewSubmitted
 from ledger.fold import Fold
 from ledger.ids import CardId
@@ -81,6 +81,11 @@ def _fold_review_dismissed(db: Connection, _recorded: Recorded, event: ReviewDis
     keep(db, reviews, review, {"dismissed": True})
     drop(db, verdicts, **review)
     _judge(db, event)
+
+
+@fold.on(RunChosen)
+def _fold_run_chosen(db: Connection, _recorded: Recorded, event: RunChosen) -> None:
+    drop(db, verdicts, card_id=event.card_id)  # they are about another change
 
 
 @fold.on(BranchRebased)

@@ -9,6 +9,7 @@ from sqlalchemy import Connection, Table
 from ledger.db.rows import change, columns, find, keep, list_rows, setter
 from ledger.db.tables import VIEWS
 from ledger.event import Recorded
+from ledger.events.branch import RunChosen
 from ledger.events.workspace import WorkspaceCleanAsked, WorkspaceCleaned, WorkspaceKept, WorkspaceTaken
 from ledger.fold import Fold
 from ledger.ids import RunId
@@ -77,3 +78,13 @@ def _fold_workspace_cleaned(db: Connection, recorded: Recorded, event: Workspace
     asked = {"cleaned_run": event.run_id, "cleaned_at": recorded.at} if event.by else {}
     key = {"place": event.place, "host": event.host, "run_id": event.run_id}
     change(db, workspaces, key, gone=True, **_UNASKED, **asked)
+
+
+@fold.on(RunChosen)
+def _fold_run_chosen(db: Connection, recorded: Recorded, event: RunChosen) -> None:
+    """Let the card's next run continue from the run's checkpoint, as if its workspace had been cleaned."""
+    run = find(db, WorkspaceRow, workspaces, "-taken_at", run_id=event.run_id)
+    if run is not None:
+        holder = {"run_id": run.run_id, "generation": run.generation, "host": run.host}
+        cleaned = {"cleaned_run": run.run_id, "cleaned_at": recorded.at}
+        keep(db, workspaces, {"place": event.card_id}, {**holder, "taken_at": recorded.at, **cleaned})

@@ -27,8 +27,9 @@ ROLE = Role.WRITE
 TAKES = "optional"
 ALSO = ("retry", "approve")  # it starts a run, and its plan waits for nobody
 INSTEAD = "Options: `--agent`, `--model` and `--base`."
+NAMES_RUN = True
 AS_THEN, NOW = "as-then", "now"
-_RUN = re.compile(r"r[1-9][0-9]{0,17}")
+RUN = re.compile(r"r[1-9][0-9]{0,17}")
 _DASHES = re.compile(r"(?:--|—|–)(agent|model|base)")  # a telephone makes one dash of two
 
 
@@ -52,7 +53,7 @@ def read_wish(argument: str) -> Wish:
         option = _DASHES.fullmatch(word)
         if option and words and not _DASHES.fullmatch(words[0]) and option[1] not in said:
             said[option[1]] = words.pop(0)
-        elif not option and "run" not in said and _RUN.fullmatch(word.lower()):
+        elif not option and "run" not in said and RUN.fullmatch(word.lower()):
             said["run"] = word.lower()
         else:
             return Wish(wrong=word)
@@ -72,8 +73,8 @@ def handle(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetim
     because = _obstacle(snapshot, past, wish)
     if because or past is None:
         return say(snapshot, given, f"No run was started: {because}.")
-    choice = _choose(wish, past)
-    if choice and (unfit := _refusal(policy, given) or _unknown(policy, past, choice)):
+    choice = pick_agent(past, wish.agent, wish.model)
+    if choice and (unfit := refuse_choice(policy, given, past, choice)):
         return say(snapshot, given, f"No run was started: {unfit}.")
     run = past.run
     queued = QueueRun(
@@ -96,13 +97,26 @@ def handle(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetim
     return Decision((queued,), (f"{run.run_id} is done again{with_whom}, {where}, beside it",))
 
 
-def _obstacle(snapshot: Snapshot, past: PastRun | None, wish: Wish) -> str:
-    """Return why that run cannot be done again, with the way out; empty when it can."""
+def find_obstacle(snapshot: Snapshot, past: PastRun | None, named: str) -> str:
+    """Return why nothing can be started beside that run, with the way out; empty when it can."""
     if snapshot.archived:
         return "the card left the board"
     if past is None:
-        which = f"no {wish.run}: name one of its own runs" if wish.run else "no run yet"
+        which = f"no {named}: name one of its own runs" if named else "no run yet"
         return f"this card has {which}"
+    run = past.run
+    if _settings_of(past) is None:
+        return f"{run.run_id} had settings that this Cardinal cannot read: `/cardinal retry` starts a new run"
+    if len(snapshot.reruns) >= MAX_AT_ONCE:
+        names = ", ".join(it.run_id for it in snapshot.reruns)
+        return f"{names} are at work beside this card already: wait for one, or `/cardinal cancel`"
+    return ""
+
+
+def _obstacle(snapshot: Snapshot, past: PastRun | None, wish: Wish) -> str:
+    """Return why that run cannot be done again, with the way out; empty when it can."""
+    if past is None or snapshot.archived:
+        return find_obstacle(snapshot, past, wish.run)
     run = past.run
     if run.kind == CHECK:
         return f"{run.run_id} only checked a commit: `/cardinal check` does so again"
@@ -115,14 +129,9 @@ def _obstacle(snapshot: Snapshot, past: PastRun | None, wish: Wish) -> str:
         return (
             f"no briefing of {run.run_id} is kept, since no agent began: `/cardinal retry` starts a new run"
         )
-    if _settings_of(past) is None:
-        return f"{run.run_id} had settings that this Cardinal cannot read: `/cardinal retry` starts a new run"
-    if wish.base == AS_THEN and not past.base:
+    if wish.base == AS_THEN and not past.base and _settings_of(past) is not None:
         return f"it was not recorded on which commit {run.run_id} began: add `--base {NOW}`"
-    if len(snapshot.reruns) >= MAX_AT_ONCE:
-        names = ", ".join(it.run_id for it in snapshot.reruns)
-        return f"{names} are at work beside this card already: wait for one, or `/cardinal cancel`"
-    return ""
+    return find_obstacle(snapshot, past, wish.run)
 
 
 def _settings_of(past: PastRun) -> ColumnPolicy | None:
@@ -133,18 +142,20 @@ def _settings_of(past: PastRun) -> ColumnPolicy | None:
         return None
 
 
-def _choose(wish: Wish, past: PastRun) -> str:
+def pick_agent(past: PastRun, agent: str, model: str) -> str:
     """Return the agent, with its model, that is to play it; empty for that of then."""
-    if not (wish.agent or wish.model):
+    if not (agent or model):
         return ""
-    agent = wish.agent or past.run.agent
-    return f"{agent}/{wish.model}" if wish.model else agent
+    agent = agent or past.run.agent
+    return f"{agent}/{model}" if model else agent
 
 
-def _refusal(policy: Policy, given: CommandGiven) -> str:
-    """Return why that person may choose no agent; empty where they may, as by `/cardinal agent`."""
+def refuse_choice(policy: Policy, given: CommandGiven, past: PastRun, choice: str) -> str:
+    """Return why that person may choose no agent, or not this one; empty where they may, as by
+    `/cardinal agent`.
+    """
     may = permit(policy, Parsed("agent", ""), role=given.role, login=given.by)
-    return may.because.rstrip(".") if isinstance(may, RefusedCommand) else ""
+    return may.because.rstrip(".") if isinstance(may, RefusedCommand) else _unknown(policy, past, choice)
 
 
 def _unknown(policy: Policy, past: PastRun, choice: str) -> str:

@@ -46,6 +46,7 @@ _READS = (
     "workspaces",
     "folder",
     "past",
+    "compared",
     "reruns",
 )
 

@@ -21,7 +21,8 @@ class QueueRun(Intent):
     """Queue a new run. `kind`: first, revision, retry, check, rerun, or repair of checks that are red.
 
     `mode` and its rule, `asked`, `reproduces`, `door`, `rebases`, `waits_for_parts`, `other_agent`,
-    `again_of` and `base_commit` are as in RunQueued; a rerun's `other_agent` may be `agent/model`.
+    `again_of`, `base_commit` and `forked_at` are as in RunQueued; a rerun's `other_agent` may be
+    `agent/model`.
     """
 
     kind: str
@@ -38,3 +39,4 @@ class QueueRun(Intent):
     other_agent: str = ""
     again_of: RunId = NO_RUN
     base_commit: str = ""
+    forked_at: str = ""

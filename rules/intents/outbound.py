@@ -329,6 +329,15 @@ class ClosePull(Intent):
 
 
 @dataclass(frozen=True, slots=True)
+class SupersedePull(Intent):
+    """Close a pull request that is the card's no more, and say why."""
+
+    repository: str
+    number: int
+    because: str
+
+
+@dataclass(frozen=True, slots=True)
 class AnswerThread(Intent, only_shows=True):
     """Reply to a review thread, and resolve it where the run addressed it."""
 

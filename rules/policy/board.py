@@ -207,7 +207,7 @@ class BoardRules(PolicyModel):
         """Return the rules where each column has the stages and routes of the workflow that it names."""
         columns = {
             name: column.with_workflow(column.workflow, self.workflows[column.workflow])
-            if column.workflow
+            if column.workflow in self.workflows
             else column
             for name, column in self.columns.items()
         }

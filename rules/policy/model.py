@@ -1,20 +1,36 @@
 """The policy of a board: `.github/cardinal.yml` read strictly, and the board that applies without a file."""
 
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import Literal
 
-from pydantic import Field, ValidationError
+from pydantic import Field, TypeAdapter, ValidationError
 
+from ledger.events.policy import WorkflowFile
 from ledger.model.column_names import same_column
 from ledger.model.policy_settings import PolicyModel, setting
 from rules.errors import PolicyError
 from rules.policy.board import BoardLimits, BoardRules
 from rules.policy.column import ColumnPolicy
+from rules.policy.locations import PATH, WORKFLOWS_FOLDER
 from rules.policy.messages import cap, locate, sentences
 from rules.policy.repository import RepositoryRules
-from rules.policy.validate import Installed, Names, board_problems, repository_problems, tool_problems
+from rules.policy.stages import Workflow, WorkflowName
+from rules.policy.validate import (
+    Installed,
+    Names,
+    board_problems,
+    repository_problems,
+    tool_problems,
+    workflow_problems,
+)
 from rules.policy.yaml_reader import Written, read
 from rules.registry import ARCHETYPES, UNNAMED, Archetype
+from rules.text import plain
 
+MAX_WORKFLOWS = 50
+WORKFLOW_SUFFIX = ".yml"
+_NAME: TypeAdapter[str] = TypeAdapter(WorkflowName)
 DEFAULT_TEXT = """\
 version: 1
 board:
@@ -67,16 +83,21 @@ class RepositoryFile(PolicyModel):
 
 
 def parse(
-    text: str, *, home: str | None, installed: Installed | None = None, profiles: Names | None = None
+    text: str,
+    *,
+    home: str | None,
+    installed: Installed | None = None,
+    profiles: Names | None = None,
+    workflows: tuple[WorkflowFile, ...] | None = (),
 ) -> Policy:
     """Return the policy in `text`, the file of the repository `home`; without `board:` the default applies.
 
-    `profiles` are those that the repository has of its own. None: unknown.
+    `profiles` are those that the repository has of its own, `workflows` its files of them. None: unknown.
 
     Raises PolicyError with one sentence for each problem.
     """
-    parsed = _read(text, installed, profiles)
-    board = parsed.board or default_policy(home or "").board
+    parsed = _read(text, installed, profiles, workflows)
+    board = parsed.board or _add_workflows(default_policy(home or "").board, workflows or ())
     if home and board.home is not None and board.home.lower() != home.lower():
         raise PolicyError((f"board.home: is {board.home}, but this file is in {home}: remove the key",))
     return Policy(
@@ -91,7 +112,7 @@ def parse_repository(
 
     `guards` are those that are installed; `profiles` as for `parse`.
     """
-    return _read(text, Installed(guards=guards), profiles).repository
+    return _read(text, Installed(guards=guards), profiles, None).repository
 
 
 def default_policy(home: str) -> Policy:
@@ -99,18 +120,65 @@ def default_policy(home: str) -> Policy:
     return parse(DEFAULT_TEXT, home=home)
 
 
-def _read(text: str, installed: Installed | None, profiles: Names | None) -> RepositoryFile:
+def _read(
+    text: str,
+    installed: Installed | None,
+    profiles: Names | None,
+    workflows: tuple[WorkflowFile, ...] | None,
+) -> RepositoryFile:
     written = read(text)
     try:
         parsed = RepositoryFile.model_validate(written.tree)
     except ValidationError as error:
         raise PolicyError(cap(sentences(error, RepositoryFile, written))) from error
-    problems = _cross_checks(parsed, written, installed or Installed(), profiles)
+    installed = replace(installed or Installed(), all_workflows=workflows is not None)
+    if parsed.board is not None and workflows:
+        parsed = parsed.model_copy(update={"board": _add_workflows(parsed.board, workflows)})
+    problems = _cross_checks(parsed, written, installed, profiles)
     if problems:
         raise PolicyError(cap(problems))
     if parsed.board is None:
         return parsed
     return parsed.model_copy(update={"board": parsed.board.with_workflows()})
+
+
+def _add_workflows(board: BoardRules, files: Iterable[WorkflowFile]) -> BoardRules:
+    """Return the rules with the workflows of the files. Raises PolicyError, each sentence with its file."""
+    workflows, written, problems = dict(board.workflows), dict[str, Written](), list[str]()
+    for file in files:
+        try:
+            if file.name in board.workflows:
+                said = f"{PATH} has a workflow of that name as well: remove it there, or remove this file"
+                raise PolicyError((said,))
+            workflows[file.name], written[file.name] = _read_workflow(file)
+        except PolicyError as error:
+            problems += _place_in_file(file.name, error.problems)
+    if len(workflows) > MAX_WORKFLOWS:
+        problems.append(f"{WORKFLOWS_FOLDER}: a board has at most {MAX_WORKFLOWS} workflows: remove some")
+    whole = board.model_copy(update={"workflows": workflows})
+    for name, tree in written.items():
+        problems += _place_in_file(name, workflow_problems(whole, workflows[name], tree))
+    if problems:
+        raise PolicyError(cap(tuple(problems)))
+    return whole
+
+
+def _read_workflow(file: WorkflowFile) -> tuple[Workflow, Written]:
+    try:
+        _NAME.validate_python(file.name)
+    except ValidationError as error:
+        said = "rename it: a workflow's name has up to 40 small letters, digits and dashes, and is not `none`"
+        raise PolicyError((said,)) from error
+    tree = read(file.text, first="stages:")
+    try:
+        return Workflow.model_validate(tree.tree), tree
+    except ValidationError as error:
+        raise PolicyError(sentences(error, Workflow, tree)) from error
+
+
+def _place_in_file(name: str, problems: Iterable[str]) -> Iterator[str]:
+    """Yield the sentences with the file that each is about."""
+    return (f"{WORKFLOWS_FOLDER}/{plain(name, 60)}{WORKFLOW_SUFFIX}: {problem}" for problem in problems)
 
 
 def _cross_checks(

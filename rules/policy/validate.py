@@ -78,6 +78,7 @@ class Installed:
     agents: Names | None = None
     guards: Names | None = None
     thinkers: Names | None = None
+    all_workflows: bool = True  # False: files beside the policy's may have more
 
 
 def board_problems(board: BoardRules, written: Written, installed: Installed) -> Iterator[str]:
@@ -92,24 +93,17 @@ def board_problems(board: BoardRules, written: Written, installed: Installed) ->
         yield from _agent_problems(column, installed.agents, written, where)
         yield from _effort_problems(column.agent, column.effort, installed, written, where)
         yield from _column_problems(board, column, written, where)
-    for name, specialist in board.specialists.items():
-        if installed.agents is not None and specialist.agent not in installed.agents:
-            where = (*at, "specialists", name, "agent")
-            yield locate(written, where, unknown("agent", specialist.agent, installed.agents))
-        where = (*at, "specialists", name)
-        yield from _effort_problems(specialist.agent, specialist.effort, installed, written, where)
+        wanted = column.workflow
+        if installed.all_workflows and wanted is not None and wanted not in board.workflows:
+            at_name = (*where, "workflow")
+            yield locate(written, at_name, unknown("workflow", wanted, tuple(board.workflows)))
+    yield from _specialist_problems(board, written, installed, at)
     if board.repositories.home == "named" and board.home is None:
         where = (*at, "repositories", "home")
         yield locate(
             written, where, "needs board.home, the repository whose issues are about other repositories"
         )
-    told = {it.agent for it in board.columns.values()} & {*(installed.thinkers or ())}
-    for label, settings in board.labels.items():
-        if settings.effort and installed.thinkers is not None and not told:
-            having = alternatives(map(code, installed.thinkers))
-            said = f"no column has an agent that can be told an effort: use {having}, or remove this"
-            yield locate(written, (*at, "labels", label, "effort"), said)
-    yield from _workflow_problems(board, written, at)
+    yield from _workflow_problems(board, written, at, installed)
     yield from _cap_problems(board, written, at)
     known = COMMANDS.names()
     for name, allowed in board.commands.items():
@@ -122,6 +116,23 @@ def board_problems(board: BoardRules, written: Written, installed: Installed) ->
     yield from schedule_problems(board.schedule, board.columns, owner, written, (*at, "schedule"))
     where = (*at, "repositories", "without_policy")
     yield from repository_problems(board.repositories.without_policy, written, installed, (), where)
+
+
+def _specialist_problems(
+    board: BoardRules, written: Written, installed: Installed, at: Path
+) -> Iterator[str]:
+    """Yield a sentence for each agent that is unknown or cannot do what is asked of it."""
+    for name, specialist in board.specialists.items():
+        where = (*at, "specialists", name)
+        if installed.agents is not None and specialist.agent not in installed.agents:
+            yield locate(written, (*where, "agent"), unknown("agent", specialist.agent, installed.agents))
+        yield from _effort_problems(specialist.agent, specialist.effort, installed, written, where)
+    told = {column.agent for column in board.columns.values()} & {*(installed.thinkers or ())}
+    for label, settings in board.labels.items():
+        if settings.effort and installed.thinkers is not None and not told:
+            having = alternatives(map(code, installed.thinkers))
+            said = f"no column has an agent that can be told an effort: use {having}, or remove this"
+            yield locate(written, (*at, "labels", label, "effort"), said)
 
 
 def _cap_problems(board: BoardRules, written: Written, at: Path) -> Iterator[str]:
@@ -203,15 +214,23 @@ def repository_problems(
         yield locate(written, (*at, "profile"), unknown("profile", rules.profile, known))
 
 
-def _workflow_problems(board: BoardRules, written: Written, at: Path) -> Iterator[str]:
+def workflow_problems(
+    board: BoardRules, workflow: Workflow, written: Written, where: Path = ()
+) -> Iterator[str]:
+    """Yield a sentence for each way that leads nowhere, to a stage or a column of the board."""
+    yield from find_lost_ways(workflow.stages, written, (*where, "stages"))
+    yield from _route_problems(board, workflow, written, where)
+
+
+def _workflow_problems(board: BoardRules, written: Written, at: Path, installed: Installed) -> Iterator[str]:
     for name, workflow in board.workflows.items():
         where = (*at, "workflows", name)
-        yield from find_lost_ways(workflow.stages, written, (*where, "stages"))
-        yield from _route_problems(board, workflow, written, where)
+        if where in written.lines:  # else it has a file of its own
+            yield from workflow_problems(board, workflow, written, where)
     folded: dict[str, str] = {}
     for label, settings in board.labels.items():
         where, wanted = (*at, "labels", label), settings.workflow
-        if wanted is not None and wanted not in board.workflows:
+        if installed.all_workflows and wanted is not None and wanted not in board.workflows:
             yield locate(written, (*where, "workflow"), unknown("workflow", wanted, tuple(board.workflows)))
         twin = folded.setdefault(label.casefold(), label)
         if twin != label:
@@ -236,9 +255,6 @@ def _stages_of(board: BoardRules, column: ColumnPolicy, where: Path) -> tuple[tu
 
 def _column_problems(board: BoardRules, column: ColumnPolicy, written: Written, where: Path) -> Iterator[str]:
     yield from _route_problems(board, column, written, where)
-    if column.workflow is not None and column.workflow not in board.workflows:
-        at = (*where, "workflow")
-        yield locate(written, at, unknown("workflow", column.workflow, tuple(board.workflows)))
     if column.workflow is not None and column.stages:
         said = "the column has `stages` of its own: remove them, or this key"
         yield locate(written, (*where, "workflow"), said)

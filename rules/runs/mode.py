@@ -12,7 +12,7 @@ from rules.text import code
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """A mode and its rule: command (given by `value`), label, repeat (of run `value`), or column."""
+    """A mode and its rule: command (given by `value`), label, repeat or fork (of run `value`), or column."""
 
     mode: str
     rule: str
@@ -33,6 +33,8 @@ def reason(rule: str, value: str) -> str:
             return f"the label {code(value, 60)}"
         case "repeat":
             return f"as {value}, which it repeats"
+        case "fork":
+            return f"as {value}, which it was forked from"
         case _:
             return "as its column says"
 

@@ -15,7 +15,8 @@ from rules.text import plain
 MAX_AT_ONCE = 3  # of a card
 ASKED = (
     "it needs a person, and a run beside the card's own waits for nobody: its page has the question. Change"
-    " what it asks about (the policy, the budget, the issue), then rerun it"
+    " what it asks about (the policy, the budget, the issue), then rerun it; or continue from there with"
+    " `/cardinal fork`, its name and your answer"
 )
 
 

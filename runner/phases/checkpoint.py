@@ -36,7 +36,8 @@ from runner.errors import (
 from runner.git.checkout import Checkout
 from runner.git.commits import PATCHED_FILE
 from runner.git.credentials import credentials_served
-from runner.run.run_spec import RunSpec
+from runner.run.exits import fail
+from runner.run.run_spec import Origin, RunSpec
 from runner.session.context import CheckpointPace, RunContext
 from runner.session.keep import keep
 from runner.session.records import transcript_of
@@ -122,13 +123,13 @@ _NAME = re.compile(r"[A-Za-z0-9_-]{1,100}")
 log = logging.getLogger(__name__)
 
 
-def checkpoint(run: RunContext) -> None:
+def checkpoint(run: RunContext, point: str = "") -> None:
     """Keep the work in the store, unless it is there already. The card names the parts that could not be
-    kept.
+    kept. `point` is as in Checkpointed.
     """
     # Not the run's own beat: that obeys a stop, and a stopped run is kept as well.
     run.log.append(*_transcript(run))
-    _keep(run, run.log.beat, HOLD_S)
+    _keep(run, run.log.beat, HOLD_S, point=point)
 
 
 def claim_signature(run_id: RunId, generation: int) -> str:
@@ -168,7 +169,13 @@ def _mark_of_history(run: RunContext) -> tuple[int, int, bool]:
     return history.finish_seq, len(history.threads), visit is not None and visit.target is not None
 
 
-def _keep(run: RunContext, beat: Beat, hold_s: float, before: tuple[int, int, bool] | None = None) -> bool:
+def _keep(
+    run: RunContext,
+    beat: Beat,
+    hold_s: float,
+    before: tuple[int, int, bool] | None = None,
+    point: str = "",
+) -> bool:
     """Return whether the reading counts: not where the agent said more since `before` than was read."""
     spec = run.spec
     if (
@@ -177,7 +184,7 @@ def _keep(run: RunContext, beat: Beat, hold_s: float, before: tuple[int, int, bo
     ):
         return True  # the files are of an older claim, and there may be newer ones elsewhere
     try:
-        event = _store_checkpoint(run, beat, hold_s)
+        event = _store_checkpoint(run, beat, hold_s, point)
         if before not in (None, _mark_of_history(run)):
             return False
         said = f"Not kept for other hosts: {'; '.join(event.left_out)}." if event and event.left_out else ""
@@ -192,8 +199,11 @@ def _keep(run: RunContext, beat: Beat, hold_s: float, before: tuple[int, int, bo
     return True
 
 
-def _store_checkpoint(run: RunContext, beat: Beat, hold_s: float) -> Checkpointed | None:
-    """Store the new part, and return its event; None where there is none. Raises RunnerError."""
+def _store_checkpoint(run: RunContext, beat: Beat, hold_s: float, point: str) -> Checkpointed | None:
+    """Store the new part, and return its event; None where there is none, and no `point`.
+
+    Raises RunnerError.
+    """
     spec, card_id = run.spec, tenancy(run.spec).card_id
     before = run.log.checkpoint(card_id)
     before = before if before is not None and before.run_id == spec.run_id else None
@@ -210,7 +220,7 @@ def _store_checkpoint(run: RunContext, beat: Beat, hold_s: float) -> Checkpointe
             session = before.session  # who knows less than the files say does no harm
         if before is not None and known == f"{head} {files}":
             bundle, patch, files_changed = before.bundle, before.patch, before.files_changed
-            if (session, spec.generation) == (before.session, before.generation):
+            if (session, spec.generation, point) == (before.session, before.generation, ""):
                 return None
         elif spec.investigates:
             bundle, patch, files_changed = "", "", 0  # what it writes is thrown away
@@ -236,6 +246,7 @@ def _store_checkpoint(run: RunContext, beat: Beat, hold_s: float) -> Checkpointe
         uncommitted=tuple(flat(redact(name), _NAME_CHARS) for name in kept.uncommitted),
         uncommitted_files=kept.uncommitted_files,
         disk_bytes=run.scales.disk_bytes,
+        point=point,
     )
 
 
@@ -318,13 +329,17 @@ class Brought:
 
 
 def bring(run: RunContext) -> Brought | None:
-    """Fetch the newest checkpoint of the workspace into the mirror; None where there is none that counts.
+    """Fetch the newest checkpoint of the workspace into the mirror, or that with which a fork begins; None
+    where there is none that counts.
 
     A run that succeeded left its work on GitHub: of it the session counts alone. Nothing is changed yet.
+    Raises Finish where the store has not all files that a fork needs.
     """
     spec, card_id = run.spec, tenancy(run.spec).card_id
     row = run.log.checkpoint(card_id)
     last = run.log.workspace(card_id)
+    if row is None and spec.origin is not None:
+        return _bring_origin(run, spec.origin)
     cleaned = row is not None and last is not None and last.cleaned_run == row.run_id
     if row is None or (row.run_id != spec.run_id and row.host == spec.host and not cleaned):
         return None  # a folder of this host that is gone was removed on purpose
@@ -333,7 +348,11 @@ def bring(run: RunContext) -> Brought | None:
     own = row.run_id == spec.run_id
     published = not own and run.log.ending_of(row.run_id) is Ending.SUCCEEDED
     moved = any(recorded.seq > row.seq and recorded.event.changes_workspace for recorded in run.log.events())
-    brought = Brought(row, own and not moved)
+    return _bring_all(run, Brought(row, own and not moved), published=published)
+
+
+def _bring_all(run: RunContext, brought: Brought, *, published: bool = False) -> Brought | None:
+    row = brought.row
     if not published:
         _bring_files(run, brought)
     if row.session:
@@ -343,9 +362,23 @@ def bring(run: RunContext) -> Brought | None:
             _tell(run, f"Nothing came from host {row.host}: {'; '.join(brought.missing)}.")
         return None  # what GitHub has is as much
     brought.exact = brought.exact and brought.session is not None  # who remembers nothing does it again
-    if not (published or row.session):
+    if not (published or row.session or run.spec.origin):
         brought.missing.append("the session: it was not kept")
     return brought
+
+
+def _bring_origin(run: RunContext, origin: Origin) -> Brought | None:
+    row = origin.checkpoint
+    brought = Brought(row, exact=False, missing=list(row.left_out))
+    found = _bring_all(run, brought)
+    if not (brought.head or run.spec.investigates):
+        if brought.session is not None:
+            brought.session.close()
+        why = "; ".join(brought.missing) or "its commits are not in the repository's copy"
+        raise fail(
+            "repository", f"what {row.run_id} had made is not in the store: {why}. A rerun needs none of it"
+        )
+    return found
 
 
 def _bring_files(run: RunContext, brought: Brought) -> None:

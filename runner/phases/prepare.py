@@ -309,6 +309,9 @@ def unpack_session(run: RunContext, brought: Brought) -> None:
             run.checkout.unpack_home(folder)
     missing = f" Not here: {'; '.join(brought.missing)}." if brought.missing else ""
     text = f"The work continues on host {spec.host} as it was kept on host {brought.row.host}.{missing}"
+    if spec.origin is not None and brought.row.run_id != spec.run_id:
+        memory = " and remembers it" if brought.session is not None else ""
+        text = f"It begins as {brought.row.run_id} stood {spec.origin.stood},{memory}.{missing}"
     run.log.append(record_restored(run, brought), Progressed(spec.run_id, text))
 
 

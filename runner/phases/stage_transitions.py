@@ -102,7 +102,8 @@ def exit_stage(run: RunContext, visit: StageVisit) -> None:
     files = tuple(dict.fromkeys((*known, *paths)))
     plan = run.history.plan
     files_changed = visit.files_changed + sum(path not in known for path in paths)
-    checkpoint(run)  # before the stage is left: who takes over from here leaves it again
+    # Before the stage is left: who takes over from here leaves it again. Nothing follows the last one.
+    checkpoint(run, "" if run.history.stages.over or not visit.target else f"stage:{visit.stage}")
     run.log.append(
         staged.SnapshotTaken(
             run_id=spec.run_id,

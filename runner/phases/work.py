@@ -30,12 +30,12 @@ REPORTS = 1  # how often an agent that ended without a word is asked for its rep
 
 
 def needs_plan(run: RunContext) -> bool:
-    """Whether a plan comes first: not for a revision, a repair, or a retry in its session."""
+    """Whether a plan comes first: not for a revision, a repair, a fork, or a retry in its session."""
     spec = run.spec
     goes_on = spec.kind == "retry" and run.history.session(spec.session_id) and not spec.plan_required
     if spec.stages and spec.kind == "retry":
         goes_on = bool(run.history.stages.visits)  # no session of a stage knows the plan of an earlier run
-    return spec.kind not in ("revision", "repair") and not goes_on
+    return spec.kind not in ("revision", "repair") and spec.origin is None and not goes_on
 
 
 def make_plan(run: RunContext) -> None:

@@ -9,7 +9,7 @@ from runner.agents.contract import Phase
 from runner.run.facts import Plan, StageVisit
 from runner.run.history import History
 from runner.run.instructions import layers_digest, news, whole
-from runner.run.run_spec import RunSpec, StageSpec
+from runner.run.run_spec import Origin, RunSpec, StageSpec
 from runner.session.stage_machine import may_edit, stage_named, ways
 from runner.text.plain import cut_bytes, redact
 from runner.text.untrusted import delimit_untrusted, flat, without_invisible
@@ -211,13 +211,15 @@ def compose(
     else:
         parts += [spec.briefing.text] if session_id not in instructed.read else []
         parts += news(spec.stack, instructed.delivered.get(session_id, {}), skills)
+    if spec.origin is not None and (not session_id or set(history.turns) <= {turn}):
+        parts += [_fork(spec, spec.origin, remembers=bool(session_id))]
     if phase is Phase.REPAIR and turn == history.guards.turn:
         parts += [f"{detail}\n\nThen end the turn."]
     else:
         parts += [
             _core(phase, spec, history, detail) if turn != CI_TURN or phase is not Phase.REPAIR else _CI
         ]
-    if spec.request and session_id and turn in _FIRST_TURNS:
+    if spec.request and session_id and turn in _FIRST_TURNS and spec.origin is None:
         parts += [f"This is what {spec.requested_by} asks of this run:\n{strip_hidden(spec.request)}"]
     if not history.session(spec.session_id) or turn in _FIRST_TURNS or phase is Phase.STAGE:
         parts += [result_on_base(spec, history)]
@@ -229,6 +231,18 @@ def compose(
     if history.steering:
         parts += ["People wrote meanwhile:\n" + "\n\n".join(map(strip_hidden, history.steering.values()))]
     return "\n\n".join(part for part in parts if part)
+
+
+def _fork(spec: RunSpec, origin: Origin, *, remembers: bool) -> str:
+    """Return where a fork stands, and what is to be done differently from there."""
+    files = "" if spec.investigates else " Commits and uncommitted files are as they were then."
+    memory = "So is your memory." if remembers else "Look at them first: you did not make them."
+    here = (
+        f"You are {spec.run_id}, a fork of {spec.again_of}: another run, which is not changed by what you do."
+        f" You stand where {spec.again_of} stood {strip_hidden(origin.stood)}.{files} {memory}"
+    )
+    other = f"From here, {spec.requested_by} asks for this:\n{strip_hidden(spec.request)}"
+    return "\n\n".join((here, *((other,) if spec.request else ())))
 
 
 def _answers(history: History) -> str:

@@ -4,7 +4,9 @@ from ledger.states import Ending
 
 
 class StageExit(Exception):  # no error: the ordinary way out of a stage
-    """The base of all exits."""
+    """The base of all exits. `point` is where another run can begin, as in Checkpointed; empty: nowhere."""
+
+    point = ""
 
 
 class Park(StageExit):
@@ -12,11 +14,14 @@ class Park(StageExit):
 
     def __init__(self, why: str) -> None:
         self.why = why
+        self.point = why if why == "question" else ""
         super().__init__(why)
 
 
 class AwaitApproval(StageExit):
     """The plan waits for a person's approval."""
+
+    point = "plan"
 
 
 class Finish(StageExit):

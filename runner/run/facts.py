@@ -204,6 +204,8 @@ class StageLog:
             case staged.StageLeft():
                 visit, self.open = self.visit(event.entry), None
                 self.over = self.over or not event.target
+                if visit.target is None:  # a fork did not hear its agent say so
+                    visit.target = event.target
                 visit.files_changed = event.files_changed
                 visit.lines_changed, visit.lines_added = event.lines_changed, event.lines_added
                 visit.touched = event.touched

@@ -10,6 +10,7 @@ from ledger.ids import NO_RUN, CardId, RunId
 from ledger.model.policy_settings import HostSecret, Pipelines, RepositoryLimits, Resources
 from ledger.model.run_modes import FIX, INVESTIGATE, PLACES
 from ledger.rows.threads import ThreadRow
+from ledger.views.checkpoints import CheckpointRow
 from runner.run.instructions import Equipment, Layer, stack
 
 AGAIN = "again-"  # begins the name of the place of a run beside its card's own
@@ -305,6 +306,14 @@ FACTS = ("CARDINAL_CARD", "CARDINAL_ISSUE", "CARDINAL_PULL", "CARDINAL_BRANCH", 
 
 
 @dataclass(frozen=True, slots=True)
+class Origin:
+    """Where a fork begins: another run's checkpoint, in words for its agent where that run `stood`."""
+
+    checkpoint: CheckpointRow
+    stood: str
+
+
+@dataclass(frozen=True, slots=True)
 class RunSpec:
     """One bounded attempt at a card. `kind`: first, revision, retry or repair.
 
@@ -367,6 +376,7 @@ class RunSpec:
     start: str = ""  # where the unfinished work of earlier runs on GitHub's branch began; empty for none
     base_commit: str = ""  # of the base branch, on which the run works; empty: the newest
     again_of: RunId = NO_RUN  # the run that this one does again, beside the card's own
+    origin: Origin | None = None  # where a fork of that run begins
     unlike: tuple[str, ...] = ()  # what is not as in that run, for people
     effort: str = ""  # of the model: low, medium or high; empty for its own
     repository_id: str = ""  # GitHub's, which no later repository of that name has; empty for a clone

@@ -146,7 +146,7 @@ def said(text: str, **changes: Any) -> PersonSaid:
 NOTHING: dict[str, Any] = {
     "held": (), "released": (), "lifted": None, "paced": 0, "unopened": False, "halt": None, "struck": 0,
     "ci": None, "red": (), "shared": (), "findings": None, "made": (), "proposed": None, "job": None,
-    "workspaces": (), "past": None, "reruns": (),
+    "workspaces": (), "past": None, "compared": (), "reruns": (),
     "folder": None,
 }  # fmt: skip
 

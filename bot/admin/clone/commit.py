@@ -111,7 +111,8 @@ def _git_path(folder: Path, *args: str) -> Path:
 
 def _policy(text: str, profiles: tuple[str, ...], *, or_default: bool) -> Policy:
     try:
-        return parse(text or DEFAULT_TEXT, home=None, installed=list_for_any_host(), profiles=profiles)
+        installed = list_for_any_host()
+        return parse(text or DEFAULT_TEXT, home=None, installed=installed, profiles=profiles, workflows=None)
     except PolicyError:
         if not or_default:
             raise

@@ -40,7 +40,7 @@ def _policy(context: DoctorContext, name: str, policy: policies.PolicyRow | None
         message = f"{name}: its policy has not been read yet, so nothing starts"
         yield warn("policy", message, f"keep `{context.program}` running, and check its log")
         return
-    if not policies_in_force.is_readable(policy.text):
+    if not policies_in_force.is_readable(policy):
         message = f"{name}: this version cannot read the policy that was in force, so nothing starts"
         yield fail("policy", message, "correct .github/cardinal.yml for this version")
     if policy.problems:

@@ -10,7 +10,7 @@ from bot.github.api import projects as github_board
 from bot.github.client import Hub
 from bot.github.errors import NotFoundError, PermissionMissingError, RefusedError
 from bot.render.board.card_fields import KINDS, OPTIONS, FaceField
-from bot.repo_config import policy_file
+from bot.repo_config import policy_file, workflow_files
 from bot.state import policy_names
 from ledger.events.board import Field
 from ledger.ids import BoardId
@@ -154,7 +154,7 @@ def propose_columns(names: Sequence[str]) -> Iterator[tuple[str, str]]:
 def _policy(hub: Hub, home_repository: str, *, named: bool) -> tuple[Policy, str]:
     """Return the policy that Cardinal will read, and a sentence about where it comes from."""
     try:
-        text = policy_file.read(hub, home_repository).text
+        text, commit = policy_file.read(hub, home_repository)
     except NotFoundError:
         meanwhile = "nothing starts" if named else "the built-in policy applies"
         return default_policy(""), (
@@ -164,8 +164,9 @@ def _policy(hub: Hub, home_repository: str, *, named: bool) -> tuple[Policy, str
     if text is None:
         return default_policy(""), f"{home_repository} has no {locations.PATH}: the built-in policy applies"
     try:
+        flows = workflow_files.read_workflows(hub, home_repository, commit)
         return parse(
-            text, home=home_repository, installed=policy_names.list_for_any_host()
+            text, home=home_repository, installed=policy_names.list_for_any_host(), workflows=flows
         ), f"the policy is {locations.PATH} of {home_repository}"
     except PolicyError as error:
         return default_policy(""), (

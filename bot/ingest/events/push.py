@@ -35,7 +35,11 @@ def _may_touch_policy(payload: Payload) -> bool:
     """Return true when in doubt: a forced push drops commits that it does not list."""
     commits = objects(payload, "commits")
     unsure = flag(payload, "forced") or flag(payload, "created") or not 0 < len(commits) < COMMITS_SHOWN
-    return unsure or any(locations.PATH in _paths(commit) for commit in commits)
+    return unsure or any(map(_is_of_policy, (path for commit in commits for path in _paths(commit))))
+
+
+def _is_of_policy(path: str) -> bool:
+    return path == locations.PATH or path.startswith(f"{locations.WORKFLOWS_FOLDER}/")
 
 
 def _paths(commit: Payload) -> set[Any]:

@@ -6,7 +6,7 @@ from bot.github.api import pulls
 from bot.github.errors import RefusedError
 from bot.outbox.contract import Act, ActResult
 from bot.outbox.posting import publish_comment
-from bot.outbox.targets import current_card, pull_of
+from bot.outbox.targets import CommentThread, current_card, pull_of
 from bot.render.markdown.escape import line
 from bot.state.outbox_context import OutboxContext
 from ledger.event import Event
@@ -25,14 +25,7 @@ def carry_out(context: OutboxContext, intent: ClosePull, entry: Entry) -> ActRes
     pull = pull_of(card)
     if pull is None or card.pull_state != "open" or not (card.archived or card.given_up):
         return ActResult()  # closed or merged already, or the card was taken up again
-    because = line(intent.because.rstrip(". "), 500)
-    why = f"Closed without merging: {because}. Its commits stay in this pull request."
-    outcome = publish_comment(context, entry, pull, why)
-    try:
-        pulls.edit(context.hub, pull.repository, pull.number, state="closed")
-    except RefusedError:
-        if pulls.read(context.hub, pull.repository, pull.number).state == "open":
-            raise
+    outcome = close_with_reason(context, entry, pull, intent.because)
 
     def events(db: Connection) -> tuple[Event, ...]:
         fresh = cards.get(db, intent.card_id)
@@ -41,3 +34,15 @@ def carry_out(context: OutboxContext, intent: ClosePull, entry: Entry) -> ActRes
         return (PullChanged(intent.card_id, pull.number, "closed", fresh.pull_draft, fresh.pull_head),)
 
     return ActResult(outcome.remote_id, outcome.digest, events)
+
+
+def close_with_reason(context: OutboxContext, entry: Entry, pull: CommentThread, because: str) -> ActResult:
+    """Post the reason and close the pull request; one that is closed or merged stays as it is."""
+    why = f"Closed without merging: {line(because.rstrip('. '), 500)}. Its commits stay in this pull request."
+    outcome = publish_comment(context, entry, pull, why)
+    try:
+        pulls.edit(context.hub, pull.repository, pull.number, state="closed")
+    except RefusedError:
+        if pulls.read(context.hub, pull.repository, pull.number).state == "open":
+            raise
+    return outcome

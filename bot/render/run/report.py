@@ -143,7 +143,8 @@ def _next_beside(story: Story) -> str:
     """Return the next step after a run that did another one again, with a branch of its own."""
     run = story.run
     what = f"branch {code(run.branch)} with the work of" if run.pushed_head else "it with"
-    return f"Next: compare {what} {run.again_of}. The card and its pull request stay as they are."
+    until = f", until `/cardinal choose {run.run_id}`" if run.pushed_head else ""
+    return f"Next: compare {what} {run.again_of}. The card and its pull request stay as they are{until}."
 
 
 def _retry_box(story: Story) -> str:
@@ -153,7 +154,8 @@ def _retry_box(story: Story) -> str:
 
 def _next_step(story: Story) -> str:
     if story.run.again_of:
-        return f"Next: look at the reason above. `/cardinal rerun {story.run.again_of}` does it once more."
+        again = f"`/cardinal {'fork' if story.run.forked_at else 'rerun'} {story.run.again_of}`"
+        return f"Next: look at the reason above. {again} does it once more."
     if story.run.reason == "provider":
         return (
             "Next: nothing is wrong with the work. Try again once the provider responds: the same session"
@@ -168,7 +170,8 @@ def _next_step(story: Story) -> str:
 def _receipt(story: Story) -> str:
     run = story.run
     if run.reason == "superseded":
-        return f"{run.run_id} was not started: {line(run.detail, 300)}."
+        end = "gave way" if run.begun else "was not started"
+        return f"{run.run_id} {end}: {line(run.detail, 300)}."
     by = f" by {line(run.stop_by, 60)}" if run.stop_by else ""
     return fit_comment(
         (

@@ -9,7 +9,7 @@ from sqlalchemy import Connection
 from werkzeug.exceptions import RequestEntityTooLarge
 
 from bot.github.errors import GithubError, NotFoundError, RateLimitedError
-from bot.repo_config import policy_file, profiles
+from bot.repo_config import policy_file, profiles, workflow_files
 from bot.state import policies, served_boards
 from bot.state.policy_names import list_installed
 from bot.web.authorization import LAST, RequestLimiter
@@ -18,7 +18,7 @@ from bot.web.site import parameters
 from bot.web.site.layout import Site
 from bot.web.site.times import when
 from bot.web.site.visibility import VisibleBoard
-from ledger.events.policy import ColumnChange, SettingChange
+from ledger.events.policy import ColumnChange, SettingChange, WorkflowFile
 from ledger.log import event_store
 from ledger.queries import lanes, policy_history
 from ledger.queue.sign_ins import SignIn
@@ -26,8 +26,8 @@ from ledger.views import policies as rows
 from rules.card.column_actions import consequence, find_changed_columns
 from rules.errors import PolicyError
 from rules.policy import locations, schema
-from rules.policy.locations import PATH
-from rules.policy.model import Policy, parse
+from rules.policy.locations import PATH, WORKFLOWS_FOLDER
+from rules.policy.model import WORKFLOW_SUFFIX, Policy, parse
 from rules.policy.settings import MAX_TEXT, find_changed_settings, settings_of, settings_of_no_column
 from rules.text import plain
 
@@ -53,7 +53,7 @@ NO_FILE = "There is no {path} on {place}."
 class OtherPolicy:
     """A policy file, its name, and the place that was wanted; `missing` says why there is none.
 
-    `profiles`: the repository's own at that place; None where they are not known.
+    `profiles` and `workflows`: the repository's own at that place; None where they are not known.
     """
 
     text: str
@@ -61,6 +61,7 @@ class OtherPolicy:
     place: str = ""
     missing: str = ""
     profiles: tuple[str, ...] | None = None
+    workflows: tuple[WorkflowFile, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +129,12 @@ def _page(site: Site, visit: SignIn, board: VisibleBoard, other: OtherPolicy | N
         served = served_boards.require_board(db, site.config, board.board_id)
         row, known = rows.current(db, board.board_id), policies.in_force(db, board.board_id)
         cards = cards_by_column(db, board)
-        preview = None if other is None else _preview(site, served.home_repository, known, other, cards)
+        flows = row.workflows if row is not None else ()
+        preview = (
+            None
+            if other is None
+            else _preview(site, served.home_repository, known, other, cards=cards, workflows=flows)
+        )
         past = policy_history.newest(db, board.board_id, 2)
     home = f"{site.config.git_url}/{served.home_repository}"
     source = row.commit if row is not None and row.text else ""
@@ -137,6 +143,9 @@ def _page(site: Site, visit: SignIn, board: VisibleBoard, other: OtherPolicy | N
         title=f"Policy of {plain(board.title)}",
         lines=() if source else (BUILT_IN,),
         source=(f"{home}/blob/{source}/{PATH}", source[:10]) if source else None,
+        flows=[
+            (it.name, f"{home}/blob/{source}/{WORKFLOWS_FOLDER}/{it.name}{WORKFLOW_SUFFIX}") for it in flows
+        ],
         problems=policy_lines(row.problems) if row is not None else (),
         rejected=row.rejected_commit[:10] if row is not None else "",
         columns=[
@@ -157,7 +166,9 @@ def _page(site: Site, visit: SignIn, board: VisibleBoard, other: OtherPolicy | N
         preview=preview,
         home=served.home_repository,
         since=when(past[0].at) if past else "",
-        changes=compare_policies(policies.of_text(past[1].text), known, cards) if len(past) > 1 else None,
+        changes=compare_policies(policies.of_text(past[1].text, past[1].workflows), known, cards)
+        if len(past) > 1
+        else None,
         path=f"/policy/{board.owner}/{board.number}",
         board_path=board.path,
         visit=visit,
@@ -165,13 +176,24 @@ def _page(site: Site, visit: SignIn, board: VisibleBoard, other: OtherPolicy | N
 
 
 def _preview(
-    site: Site, home: str, before: Policy, other: OtherPolicy, cards: Mapping[str | None, int]
+    site: Site,
+    home: str,
+    before: Policy,
+    other: OtherPolicy,
+    *,
+    cards: Mapping[str | None, int],
+    workflows: tuple[WorkflowFile, ...],
 ) -> PreviewView | None:
     if other.missing:
         return None
     try:
-        installed = list_installed(site.config.agents)
-        after = parse(other.text, home=home, installed=installed, profiles=other.profiles)
+        after = parse(
+            other.text,
+            home=home,
+            installed=list_installed(site.config.agents),
+            profiles=other.profiles,
+            workflows=workflows if other.workflows is None else other.workflows,
+        )
     except PolicyError as error:
         return PreviewView(policy_lines(error.problems))
     return PreviewView(changes=compare_policies(before, after, cards))
@@ -215,4 +237,5 @@ def read_other(site: Site, board: VisibleBoard, form: Mapping[str, str]) -> Othe
     if text is None:
         return OtherPolicy("", name, name, NO_FILE.format(path=locations.PATH, place=name))
     own = profiles.own_profile_names(hub, home, commit, text)
-    return OtherPolicy(text, f"{name} at {commit[:10]}", place, profiles=own)
+    flows = workflow_files.read_workflows(hub, home, commit)
+    return OtherPolicy(text, f"{name} at {commit[:10]}", place, profiles=own, workflows=flows)

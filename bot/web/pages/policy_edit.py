@@ -21,6 +21,7 @@ from bot.web.pages.policy import ChangesView, cards_by_column, compare_policies,
 from bot.web.site import parameters
 from bot.web.site.layout import Site
 from bot.web.site.visibility import VisibleBoard
+from ledger.events.policy import WorkflowFile
 from ledger.log import event_store
 from ledger.queue.sign_ins import SignIn
 from ledger.views import policies as rows
@@ -108,6 +109,7 @@ class CurrentPolicy:
     cards: Mapping[str | None, int]
     file: str
     text: str
+    workflows: tuple[WorkflowFile, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,7 +212,8 @@ def read_current(site: Site, board: VisibleBoard) -> CurrentPolicy:
         cards = cards_by_column(db, board)
     file = row.text if row is not None else ""
     built_in = schema.name_schema(DEFAULT_TEXT, f"{site.config.public_url}{schema.ADDRESS}")
-    return CurrentPolicy(home, policy, cards, file=file, text=file or built_in)
+    workflows = row.workflows if row is not None else ()
+    return CurrentPolicy(home, policy, cards, file=file, text=file or built_in, workflows=workflows)
 
 
 def _draft(
@@ -231,7 +234,7 @@ def _draft(
         return PolicyDraft(problems={"": (NOTHING,)})
     try:
         changed = set_settings(write_built_in_board(current.text), changes)
-        after = parse(changed, home=current.home, installed=installed)
+        after = parse(changed, home=current.home, installed=installed, workflows=current.workflows)
     except PolicyError as error:
         return PolicyDraft(problems=_by_field(policy_lines(error.problems), part))
     return PolicyDraft(changed, changes=compare_policies(current.policy, after, current.cards))

@@ -74,7 +74,9 @@ def _answer(site: Site, visit: SignIn, board: VisibleBoard, name: str) -> Respon
     )
     try:
         text = start_from(current.text, recipe)
-        after = parse(text, home=current.home, installed=list_installed(site.config.agents))
+        after = parse(
+            text, home=current.home, installed=list_installed(site.config.agents), workflows=current.workflows
+        )
     except PolicyError as error:
         return make_response(page(problems=policy_lines(error.problems), text=recipe))
     if request.method == "POST":

@@ -46,6 +46,11 @@ def test_a_policy_file_is_judged_as_strictly_as_cardinal_does(cardinal: Cardinal
         good.write_text(f"version: 1\n{checked}\n")
         hints = json.loads(cardinal("policy", "validate", str(good), "--json").stdout)["hints"]
         assert not any("validation" in hint for hint in hints)
+    flows = tmp_path / "cardinal" / "workflows"
+    flows.mkdir(parents=True)
+    (flows / "docs.yml").write_text("stages: 5\n")
+    wrong = json.loads(cardinal("policy", "validate", str(good), "--json").stdout)["problems"][0]
+    assert wrong.startswith(".github/cardinal/workflows/docs.yml: line 1: stages: ")
     result = cardinal("policy", "validate", str(bad), "--json")
     assert result.exit_code == 1
     assert "columns" in json.loads(result.stdout)["problems"][0]

@@ -4,6 +4,7 @@ from click.testing import CliRunner
 
 from bot.cli import main
 from ledger.events.board import CardMoved
+from ledger.events.policy import PolicyLoaded, PolicyRejected
 from ledger.events.run import RunEnded, RunQueued
 from ledger.events.stage import FileTouched, StageLeft
 from tests.bot.flows.cardinal import Cardinal
@@ -61,3 +62,34 @@ def test_a_card_whose_run_fails_goes_to_the_route_of_its_workflow_with_the_reaso
     cardinal.drag(item, "In Progress")
     cardinal.catch_up()
     assert [it.kind for it in cardinal.events(RunQueued)] == ["first", "retry"]
+
+
+def _commit(cardinal: Cardinal, files: dict[str, bytes | None]) -> None:
+    """Commit files to the default branch of the board's home."""
+    alice = cardinal.person("alice")
+    cardinal.forge.store.repos.write_files(cardinal.home_repo, "main", files, "Workflows", actor=alice)
+
+
+def test_a_file_of_the_board_s_home_is_a_workflow_as_well_and_a_wrong_one_changes_nothing(
+    cardinal: Cardinal,
+) -> None:
+    place, text = (
+        ".github/cardinal/workflows/docs-flow.yml",
+        "stages: [{name: write, persona: docs-writer}]\n",
+    )
+    _commit(cardinal, {place: text.encode()})
+    cardinal.set_policy(with_column(workflow="docs-flow"))
+    cardinal.scenario(stages={"write": WORKS})
+    cardinal.new(column="In Progress")
+    cardinal.catch_up(work=True)
+    (left,) = cardinal.events(StageLeft)
+    assert left.stage == "write"
+    loaded = cardinal.events(PolicyLoaded)[-1]
+    assert [(it.name, it.text) for it in loaded.workflows] == [("docs-flow", text)]
+    _commit(cardinal, {place: b"stages: 5\n"})
+    cardinal.catch_up()
+    (refused,) = cardinal.events(PolicyRejected)
+    assert refused.problems[0].startswith(f"{place}: line 1: stages: ")
+    _commit(cardinal, {place: None, ".github/cardinal/workflows/README.md": b"Ours.\n"})
+    cardinal.catch_up()
+    assert "unknown workflow `docs-flow`" in cardinal.events(PolicyRejected)[-1].problems[0]

@@ -14,6 +14,7 @@ from tests.bot.web.pages.forms import HERE, TEXTUAL
 from tests.bot.web.pages.test_artifacts import hide
 from tests.bot.web.pages.world import Browser, Pages
 
+FLOWS = locations.WORKFLOWS_FOLDER
 PATH = "/policy/acme/1"
 
 
@@ -40,6 +41,9 @@ def on_branch(cardinal: Cardinal, branch: str, text: str | None) -> None:
 
 
 def test_the_policy_in_force_is_said_with_what_each_setting_means(pages: Pages) -> None:
+    repos, alice = pages.cardinal.forge.store.repos, pages.cardinal.person("alice")
+    flow: dict[str, bytes | None] = {f"{FLOWS}/docs.yml": b"stages: [{name: write, persona: docs-writer}]\n"}
+    repos.write_files(pages.cardinal.home_repo, "main", flow, "Flow", actor=alice)
     pages.cardinal.set_policy(with_column(budget_usd="7.5", instructions="'<b>'"))
     pages.cardinal.catch_up()
     bob = pages.browser("bob")
@@ -58,6 +62,7 @@ def test_the_policy_in_force_is_said_with_what_each_setting_means(pages: Pages) 
         "<li><bdi>budget_usd</bdi>: <bdi>2.0</bdi> → <bdi>7.5</bdi></li>",
         "<bdi>instructions</bdi>: <bdi>none</bdi> → <bdi>&lt;b&gt;</bdi>",
         "/blob/",
+        f'/{FLOWS}/docs.yml">docs</a>',
     ):
         assert text in shown, text
     assert "<b>" not in shown.replace("<b></b>", "")
