@@ -47,13 +47,20 @@ E = TypeVar("E", bound=Event)
 
 
 class Clock:
-    """The wall's time, and as much later as a test says."""
+    """The wall's time, and as much later as a test says; once `stopped`, a millisecond later at each look."""
 
     def __init__(self) -> None:
         self.ahead = timedelta()
+        self._stopped_at: datetime | None = None
 
     def __call__(self) -> datetime:
-        return datetime.now(UTC) + self.ahead
+        if self._stopped_at is not None:
+            self.ahead += timedelta(milliseconds=1)
+        return (self._stopped_at or datetime.now(UTC)) + self.ahead
+
+    def stop(self) -> None:
+        """Go by the looks from now on: however slow the machine is, a story takes the same time."""
+        self._stopped_at = datetime.now(UTC)
 
     def forward(self, seconds: float) -> None:
         self.ahead += timedelta(seconds=seconds)

@@ -1,0 +1,117 @@
+"""How a story ended, as people and the ledger have it: what no fault may change."""
+
+import re
+from collections import Counter
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+from forge.store.models import Comment
+from ledger.events.board import DecisionFailed
+from ledger.events.publication import EntryGivenUp
+from ledger.ids import CardId
+from ledger.lifecycle.rebuild import rebuild
+from ledger.log import event_store, hash_chain
+from ledger.rows.runs import RunRow
+from ledger.views import runs
+from tests.bot.flows.cardinal import Cardinal
+from tests.bot.flows.people import issue_of
+from tests.ledger.lifecycle.test_rebuild import contents
+
+MARKER = re.compile(r"<!-- cardinal:(\S+):[0-9a-f]{64} -->")
+# Commits, times and what is counted from them differ between two plays of the same story.
+CHANGING = re.compile(
+    r"\b[0-9a-f]{40}\b|\b[0-9a-f]{7,12}\b|\b[0-9a-f]{64}\b|\d{4}-\d\d-\d\d[T ][\d:.]+(Z|\+00:00| UTC)?"
+    r"|\b\d\d:\d\d(:\d\d)?\b( UTC)?|(less than )?(a|\b[\d.]+) ?(ms|s|min|minutes?|hours?|h|seconds?)\b"
+)
+RUN = (
+    *("run_id", "attempt", "kind", "column", "branch", "by", "state", "ending", "reason", "usd", "turns"),
+    *("plan_revision", "plan_approved", "questions", "iteration", "full_runs", "commits", "cause"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """Everything that must be as in the quiet play."""
+
+    columns: dict[str, str]
+    faces: dict[str, dict[str, str]]
+    issues: dict[str, str]
+    pulls: dict[str, str]
+    markers: dict[str, int]
+    texts: dict[str, str]
+    branches: tuple[str, ...]
+    runs: tuple[str, ...]
+    usd: str
+    chain_is_whole: bool
+    views_differ_from_replay: tuple[str, ...]
+    given_up: tuple[str, ...]
+    rules_failed: tuple[str, ...]
+
+    def differences(self, other: "Ending") -> dict[str, tuple[Any, Any]]:
+        """Return what is otherwise in `other`, by the name of the field."""
+        pairs = ((one.name, getattr(self, one.name), getattr(other, one.name)) for one in fields(self))
+        return {name: _narrowed(mine, its) for name, mine, its in pairs if mine != its}
+
+
+def _narrowed(mine: Any, its: Any) -> tuple[Any, Any]:
+    if not isinstance(mine, dict):
+        return mine, its
+    other = {key for key in (*mine, *its) if mine.get(key) != its.get(key)}
+    return tuple({key: side[key] for key in sorted(other & {*side})} for side in (mine, its))  # type: ignore[return-value]
+
+
+def look(cardinal: Cardinal) -> Ending:
+    """Return how the story ended. The views are folded again on the way."""
+    with event_store.reading(cardinal.services.engine) as db:
+        whole = hash_chain.verify_chain(db).events == event_store.last_seq(db)
+        before = contents(db)
+        known = [row for item in cardinal.project.items for row in runs.of_card(db, CardId(item.node_id))]
+    rebuild(cardinal.services.engine)
+    with event_store.reading(cardinal.services.engine) as db:
+        after = contents(db)
+    said = list(_said(cardinal))
+    items = [item for item in cardinal.project.items if hasattr(item.content, "number")]
+    pulls = cardinal.forge.store.pulls.all(cardinal.repo)
+    return Ending(
+        columns={issue_of(item).title: str(cardinal.column(item)) for item in items},
+        faces={
+            issue_of(item).title: {name: _plain(text) for name, text in cardinal.face(item).items()}
+            for item in items
+        },
+        issues={issue_of(item).title: issue_of(item).state for item in items},
+        pulls={
+            pull.head_ref: f"{pull.issue.state} merged={pull.merged_at is not None} draft={pull.draft}"
+            for pull in pulls
+        },
+        markers=dict(sorted(Counter(key for key, _ in said).items())),
+        texts={key: _plain(text) for key, text in said},
+        branches=tuple(sorted(cardinal.forge.store.repos.git(cardinal.repo).refs())),
+        runs=tuple(
+            str({name: str(value) for name, value in asdict(row).items() if name in RUN}) for row in known
+        ),
+        usd=f"{sum(row.usd for row in known):.2f}",
+        chain_is_whole=whole,
+        views_differ_from_replay=tuple(name for name in before if before[name] != after.get(name)),
+        given_up=tuple(event.key for event in cardinal.events(EntryGivenUp)),
+        rules_failed=tuple(str(event) for event in cardinal.events(DecisionFailed)),
+    )
+
+
+def _said(cardinal: Cardinal) -> list[tuple[str, str]]:
+    """Return the keys and texts of all comments of the bot, on issues and pull requests."""
+    issues = [issue_of(item) for item in cardinal.project.items if hasattr(item.content, "number")]
+    issues += [
+        pull.issue for pull in cardinal.forge.store.pulls.all(cardinal.repo) if pull.issue not in issues
+    ]
+    comments: list[Comment] = [
+        one for issue in issues for one in issue.comments if one.author is cardinal.bot
+    ]
+    return [(key, one.body) for one in comments for key in MARKER.findall(one.body)]
+
+
+def _run(row: RunRow) -> str:
+    return str({name: str(value) for name, value in asdict(row).items() if name in RUN})
+
+
+def _plain(text: str) -> str:
+    return CHANGING.sub("…", text)

@@ -1,0 +1,108 @@
+"""Plays a story with what goes wrong in it: a new process follows a killed one, once its leases ran out."""
+
+import shutil
+import tempfile
+import traceback
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from sqlalchemy.exc import OperationalError
+
+from bot.github.errors import GithubError
+from ledger.errors import LedgerError
+from runner.errors import RunnerError
+from tests.bot.flows.cardinal import Cardinal
+from tests.bot.flows.opening import open_services, opened
+from tests.faults.ending import Ending, look
+from tests.faults.points import Fault, KilledError, World, installed
+from tests.faults.stories import STORIES, Story
+
+# Longer than the claims of deliveries, cards and entries last, and than a failed act is put off at first.
+LEASES_S = 180
+MAX_ROUNDS = 40
+# How the job of a living process fails at a fault; the next tick wakes it again.
+FAILURES = (OperationalError, GithubError, LedgerError, RunnerError)
+
+
+@dataclass(frozen=True, slots=True)
+class Played:
+    """One play of a story: its points in order, the faults that struck, and its end or why it has none."""
+
+    trace: tuple[str, ...]
+    struck: tuple[str, ...]
+    ending: Ending | None
+    problem: str = ""
+
+    def differences(self, other: "Played") -> str:
+        """Return what is not as in the quiet play, in words; empty where everything is."""
+        quiet = other.ending
+        if self.ending is None or quiet is None:
+            return self.problem or other.problem
+        return "\n".join(
+            f"{name}: {mine} became {its}" for name, (mine, its) in quiet.differences(self.ending).items()
+        )
+
+
+def play(name: str, plan: Mapping[str, Fault] = {}) -> Played:
+    """Play a story with the faults of `plan`, each by the key of its point."""
+    world = World(dict(plan))
+    folder = Path(tempfile.mkdtemp(prefix="cardinal-faults-"))
+    try:
+        with opened(folder) as cardinal, installed(world):
+            cardinal.clock.stop()
+            ending = _perform(cardinal, STORIES[name], world)
+        return Played(tuple(world.trace), tuple(world.struck), ending)
+    except (AssertionError, *FAILURES) as error:
+        said = "".join(traceback.format_exception(error)[-6:])
+        return Played(tuple(world.trace), tuple(world.struck), None, said)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@cache
+def quiet(name: str) -> Played:
+    """Return the play of a story in which nothing goes wrong."""
+    played = play(name)
+    assert played.ending is not None, played.problem
+    return played
+
+
+def _perform(cardinal: Cardinal, story: Story, world: World) -> Ending:
+    for step in story.steps:
+        step(cardinal)
+        _settle(cardinal, story, world)
+    cardinal.clock.forward(400)  # what Cardinal does by itself: it sweeps, and time goes by
+    _settle(cardinal, story, world, sweeps=True)
+    cardinal.assert_nothing_is_stuck()
+    return look(cardinal)
+
+
+def _settle(cardinal: Cardinal, story: Story, world: World, *, sweeps: bool = False) -> None:
+    """Let Cardinal do all that is due, by one process after the other, until one comes to the end unhurt."""
+    for _ in range(MAX_ROUNDS):
+        struck = len(world.struck)
+        try:
+            with world.watched(cardinal.count()):
+                if sweeps:
+                    cardinal.sweep()
+                cardinal.catch_up(work=story.works)
+        except KilledError:
+            pass
+        except FAILURES:
+            assert len(world.struck) > struck, "a job failed, and nothing was done to it"
+        if world.is_dead:
+            restart(cardinal, world)
+        elif len(world.struck) == struck:
+            return
+        cardinal.clock.forward(LEASES_S)
+        sweeps = True
+    raise AssertionError(f"not settled after {MAX_ROUNDS} processes")
+
+
+def restart(cardinal: Cardinal, world: World) -> None:
+    """Let a new process come up where one was killed."""
+    cardinal.services.engine.dispose()
+    cardinal.services = open_services(cardinal.services.config, cardinal.clock)
+    world.is_dead = False

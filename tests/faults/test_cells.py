@@ -1,0 +1,58 @@
+"""Whatever goes wrong at whichever point of a story: it ends as if nothing had, and everything was said once.
+
+For every change one cell of each class is played, several faults in one play; the soak plays all cells, each
+alone where a play fails, and a second fault in the recovery from those that reached GitHub.
+"""
+
+import pytest
+
+from tests.faults import cells, playing, record
+from tests.faults.cells import Cell
+from tests.faults.points import Fault, Kind
+from tests.faults.stories import STORIES
+
+SHARES = 6
+pytestmark = pytest.mark.timeout(900)
+
+
+def traces() -> list[tuple[str, tuple[str, ...]]]:
+    return [(name, playing.quiet(name).trace) for name in STORIES]
+
+
+def assert_plays(groups: list[tuple[Cell, ...]]) -> None:
+    """Assert that each group ends as the quiet play, and that all of its faults struck."""
+    failures, struck = [], set[str]()
+    for group in groups:
+        failed, hit = cells.play_together(group)
+        failures += failed
+        struck |= {f"{group[0].story}/{each}" for each in hit}
+    assert [str(failure) for failure in failures] == []
+    wanted = {str(cell) for group in groups for cell in group}
+    assert sorted(wanted - struck) == [], "these never struck: their points did not come"
+
+
+@pytest.mark.parametrize("share", range(SHARES))
+def test_one_cell_of_each_class_ends_as_the_quiet_story(share: int) -> None:
+    assert_plays(cells.together(cells.one_of_each_class(traces()))[share::SHARES])
+
+
+def test_the_points_are_those_of_the_record() -> None:
+    assert record.points_of(traces()) == record.read()["points"], (
+        "run scripts/faults --record, and scripts/docs"
+    )
+
+
+@pytest.mark.soak(instead="tests/faults/test_cells.py::test_one_cell_of_each_class_ends_as_the_quiet_story")
+@pytest.mark.parametrize("story", STORIES)
+def test_every_cell_ends_as_the_quiet_story(story: str) -> None:
+    assert_plays(cells.together(list(cells.cells_of(story, playing.quiet(story).trace)), at_once=3))
+
+
+@pytest.mark.soak(instead="tests/faults/test_cells.py::test_one_cell_of_each_class_ends_as_the_quiet_story")
+@pytest.mark.parametrize("story", STORIES)
+def test_a_second_fault_in_the_recovery_from_what_reached_github_changes_nothing_either(story: str) -> None:
+    failures = []
+    for point in playing.quiet(story).trace:
+        if point.startswith(Kind.SEND):
+            failures += cells.play_twice(Cell(story, point, Fault.KILL_AFTER))
+    assert [str(failure) for failure in failures] == []
