@@ -60,8 +60,11 @@ def _narrowed(mine: Any, its: Any) -> tuple[Any, Any]:
     return tuple({key: side[key] for key in sorted(other & {*side})} for side in (mine, its))  # type: ignore[return-value]
 
 
-def look(cardinal: Cardinal) -> Ending:
-    """Return how the story ended. The views are folded again on the way."""
+def look(cardinal: Cardinal, *, with_activity: bool) -> Ending:
+    """Return how the story ended. The views are folded again on the way.
+
+    Without activity only what is not folded away of a text counts: a claimed run may be claimed again.
+    """
     with event_store.reading(cardinal.services.engine) as db:
         whole = hash_chain.verify_chain(db).events == event_store.last_seq(db)
         before = contents(db)
@@ -69,7 +72,8 @@ def look(cardinal: Cardinal) -> Ending:
     rebuild(cardinal.services.engine)
     with event_store.reading(cardinal.services.engine) as db:
         after = contents(db)
-    said = list(_said(cardinal))
+    said = _said(cardinal)
+    shown = said if with_activity else [(key, text.partition("<details>")[0]) for key, text in said]
     items = [item for item in cardinal.project.items if hasattr(item.content, "number")]
     pulls = cardinal.forge.store.pulls.all(cardinal.repo)
     return Ending(
@@ -84,7 +88,7 @@ def look(cardinal: Cardinal) -> Ending:
             for pull in pulls
         },
         markers=dict(sorted(Counter(key for key, _ in said).items())),
-        texts={key: _plain(text) for key, text in said},
+        texts={key: _plain(text) for key, text in shown},
         branches=tuple(sorted(cardinal.forge.store.repos.git(cardinal.repo).refs())),
         runs=tuple(
             str({name: str(value) for name, value in asdict(row).items() if name in RUN}) for row in known

@@ -11,7 +11,10 @@ from pathlib import Path
 from sqlalchemy.exc import OperationalError
 
 from bot.github.errors import GithubError
+from bot.scheduler import dispatch, ticker
 from ledger.errors import LedgerError
+from ledger.log import event_store
+from ledger.views import runs
 from runner.errors import RunnerError
 from tests.bot.flows.cardinal import Cardinal
 from tests.bot.flows.opening import open_services, opened
@@ -21,6 +24,7 @@ from tests.faults.stories import STORIES, Story
 
 # Longer than the claims of deliveries, cards and entries last, and than a failed act is put off at first.
 LEASES_S = 180
+RUN_LEASE_S = 700  # longer than a run is leased, too
 MAX_ROUNDS = 40
 # How the job of a living process fails at a fault; the next tick wakes it again.
 FAILURES = (OperationalError, GithubError, LedgerError, RunnerError)
@@ -70,16 +74,16 @@ def quiet(name: str) -> Played:
 
 
 def _perform(cardinal: Cardinal, story: Story, world: World) -> Ending:
-    for step in story.steps:
+    for number, step in enumerate(story.steps):
         step(cardinal)
-        _settle(cardinal, story, world)
+        _settle(cardinal, world, works=story.works is not None and number >= story.works)
     cardinal.clock.forward(400)  # what Cardinal does by itself: it sweeps, and time goes by
-    _settle(cardinal, story, world, sweeps=True)
+    _settle(cardinal, world, works=story.works is not None, sweeps=True)
     cardinal.assert_nothing_is_stuck()
-    return look(cardinal)
+    return look(cardinal, with_activity=story.works is None)
 
 
-def _settle(cardinal: Cardinal, story: Story, world: World, *, sweeps: bool = False) -> None:
+def _settle(cardinal: Cardinal, world: World, *, works: bool, sweeps: bool = False) -> None:
     """Let Cardinal do all that is due, by one process after the other, until one comes to the end unhurt."""
     for _ in range(MAX_ROUNDS):
         struck = len(world.struck)
@@ -87,16 +91,19 @@ def _settle(cardinal: Cardinal, story: Story, world: World, *, sweeps: bool = Fa
             with world.watched(cardinal.count()):
                 if sweeps:
                     cardinal.sweep()
-                cardinal.catch_up(work=story.works)
+                ticker.request_due(cardinal.process)
+                if works:
+                    dispatch.reap_runs(cardinal.services.engine, now=cardinal.clock())
+                cardinal.catch_up(work=works)
         except KilledError:
             pass
         except FAILURES:
             assert len(world.struck) > struck, "a job failed, and nothing was done to it"
         if world.is_dead:
             restart(cardinal, world)
-        elif len(world.struck) == struck:
+        elif len(world.struck) == struck and not (works and _is_run_held(cardinal)):
             return
-        cardinal.clock.forward(LEASES_S)
+        cardinal.clock.forward(RUN_LEASE_S if works else LEASES_S)
         sweeps = True
     raise AssertionError(f"not settled after {MAX_ROUNDS} processes")
 
@@ -106,3 +113,9 @@ def restart(cardinal: Cardinal, world: World) -> None:
     cardinal.services.engine.dispose()
     cardinal.services = open_services(cardinal.services.config, cardinal.clock)
     world.is_dead = False
+
+
+def _is_run_held(cardinal: Cardinal) -> bool:
+    """Tell whether a killed worker's claim lasts still: each of a run is longer than the one before."""
+    with event_store.reading(cardinal.services.engine) as db:
+        return bool(runs.list_held(db))

@@ -97,8 +97,14 @@ class Cardinal(People):
     # --- what the processes do -------------------------------------------------------------------------
 
     def receive(self, delivery: Delivery) -> bool:
-        """Store one delivery as the web process does; False when it was known."""
-        return self.post(delivery.event, delivery.body, delivery.guid, delivery.action or "")
+        """Store one delivery as the web process does; False when it was known.
+
+        To GitHub it failed, unless the answer follows.
+        """
+        delivery.delivered_at, delivery.status, delivery.status_code = self.clock(), "timed out", 504
+        is_new = self.post(delivery.event, delivery.body, delivery.guid, delivery.action or "")
+        delivery.status, delivery.status_code = "OK", 202
+        return is_new
 
     def post(self, event: str, body: bytes, guid: str, action: str = "") -> bool:
         """Store a delivery that did not come from the forge."""
