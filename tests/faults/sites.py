@@ -46,17 +46,15 @@ def acts() -> frozenset[str]:
 
 
 def reached(points: Iterable[str]) -> tuple[frozenset[str], frozenset[str]]:
-    """Return the sites that commit and the acts among these points."""
-    places = [point.partition("@")[2] for point in points]
-    committed = {p.partition("@")[2] for p in points if p.startswith("commit:")}
-    names = acts()
-    return (
-        frozenset(_site(place) for place in committed),
-        frozenset(place.rpartition("/")[2] for place in places) & names,
-    )
+    """Return the sites that commit, and the acts, among these points."""
+    places = [point.partition("@")[::2] for point in points]
+    known = acts()
+    committed = (place for what, place in places if what.startswith("commit:"))
+    named = (place.rpartition("/")[2] for _, place in places)
+    return frozenset(_site(place, known) for place in committed), known.intersection(named)
 
 
-def _site(place: str) -> str:
+def _site(place: str, known: frozenset[str]) -> str:
     """Return the site without the act behind it."""
     room, _, last = place.rpartition("/")
-    return room if last in acts() else place
+    return room if last in known else place
