@@ -1,6 +1,7 @@
-"""Tables of the points at which every fault is tried, from the record that `scripts/faults --record` keeps."""
+"""Tables of the points at which every fault is tried, from the record of `scripts/faults`."""
 
 import json
+import tomllib
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -8,6 +9,7 @@ from typing import Any
 from docs._make import wording
 
 RECORD = Path(__file__).parents[1] / "faults.json"
+_FOUND = Path(__file__).parents[2] / "tests/faults/found.toml"
 KINDS = {
     "commit": ("a transaction that writes is committed", "killed before, killed after, disk full"),
     "send": (
@@ -55,3 +57,27 @@ def sites() -> str:
 def _record() -> dict[str, Any]:
     record: dict[str, Any] = json.loads(RECORD.read_text(encoding="utf-8"))
     return record
+
+
+def repairs() -> str:
+    """Return what the product does against faults, each with the cell that fails without it."""
+    record = _record()
+    rows = (
+        (
+            wording.cell(what),
+            f"`{wording.cell(cell)}`" if cell else "no story: the next line of defence holds",
+        )
+        for what, cell in record["repairs"].items()
+    )
+    seen = sum(1 for cell in record["repairs"].values() if cell)
+    head = f"{seen} of {len(record['repairs'])} are missed by a cell when they are taken out, one at a time."
+    return f"{head}\n\n{wording.table(('repair', 'a cell that fails without it'), rows)}"
+
+
+def found() -> str:
+    """Return the faults that cells found, and how each was mended."""
+    faults = tomllib.loads(_FOUND.read_text(encoding="utf-8"))["found"]
+    rows = (
+        (f"`{wording.cell(it['cell'])}`", wording.cell(it["was"]), wording.cell(it["now"])) for it in faults
+    )
+    return wording.table(("cell", "what happened", "now"), rows)

@@ -1,4 +1,4 @@
-"""`python -m tests.faults`: plays a cell by its text, lists them, or makes the record of the points anew."""
+"""`python -m tests.faults`: plays a cell, lists them, or makes the record anew."""
 
 import logging
 import sys
@@ -6,11 +6,11 @@ from itertools import chain
 
 from bot.github.transport import Wire
 from tests import near
-from tests.faults import cells, playing, record
+from tests.faults import cells, playing, record, repairs
 from tests.faults.cells import Cell
 from tests.faults.stories import STORIES
 
-USAGE = "usage: scripts/faults CELL... | --list [STORY...] | --record"
+USAGE = "usage: scripts/faults CELL... | --list [STORY...] | --record | --sweep"
 
 
 def main(words: list[str]) -> int:
@@ -24,6 +24,8 @@ def main(words: list[str]) -> int:
             about = {name: story.about for name, story in STORIES.items()}
             record.write(stories=about, points=record.points_of(traces), cells=every, classes=classes)
             print(f"{classes} classes, {every} cells: now run scripts/docs")
+        case ["--sweep"]:
+            return _sweep()
         case ["--list", *names]:
             for name in names or STORIES:
                 print("\n".join(map(str, cells.cells_of(name, playing.quiet(name).trace))))
@@ -33,6 +35,18 @@ def main(words: list[str]) -> int:
             print(USAGE)
             return 2
     return 0
+
+
+def _sweep() -> int:
+    """Take out one repair at a time, and record which cell tells; exit 1 where none does any more."""
+    logging.disable()
+    unseen_before = {what for what, cell in record.read().get("repairs", {}).items() if not cell}
+    told = {}
+    for repair in repairs.REPAIRS:
+        told[repair.what] = repairs.first_red(repair)
+        print(f"{repair.what}: {told[repair.what] or 'nobody notices'}", flush=True)
+    record.write(repairs=told)
+    return 1 if {what for what, cell in told.items() if not cell} - unseen_before else 0
 
 
 def _replay(words: list[str]) -> int:

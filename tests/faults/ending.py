@@ -5,7 +5,8 @@ from collections import Counter
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
-from forge.store.models import Comment
+from forge.store.board import Item
+from forge.store.models import Comment, ReviewComment
 from ledger.events.board import DecisionFailed
 from ledger.events.publication import EntryGivenUp
 from ledger.ids import CardId
@@ -33,13 +34,13 @@ RUN = (
 class Ending:
     """Everything that must be as in the quiet play."""
 
-    columns: dict[str, str]
-    faces: dict[str, dict[str, str]]
-    issues: dict[str, str]
+    cards: tuple[str, ...]
     pulls: dict[str, str]
     markers: dict[str, int]
     texts: dict[str, str]
     branches: tuple[str, ...]
+    checks: dict[str, int]
+    status_updates: int
     runs: tuple[str, ...]
     usd: str
     chain_is_whole: bool
@@ -76,19 +77,17 @@ def look(cardinal: Cardinal, *, with_activity: bool) -> Ending:
     shown = said if with_activity else [(key, text.partition("<details>")[0]) for key, text in said]
     items = [item for item in cardinal.project.items if hasattr(item.content, "number")]
     pulls = cardinal.forge.store.pulls.all(cardinal.repo)
+    checks = cardinal.forge.store.checks.all(cardinal.repo)
     return Ending(
-        columns={issue_of(item).title: str(cardinal.column(item)) for item in items},
-        faces={
-            issue_of(item).title: {name: _plain(text) for name, text in cardinal.face(item).items()}
-            for item in items
-        },
-        issues={issue_of(item).title: issue_of(item).state for item in items},
+        cards=tuple(sorted(_card(cardinal, item) for item in items)),
         pulls={
             pull.head_ref: f"{pull.issue.state} merged={pull.merged_at is not None} draft={pull.draft}"
             for pull in pulls
         },
         markers=dict(sorted(Counter(key for key, _ in said).items())),
         texts={key: _plain(text) for key, text in shown},
+        checks=dict(Counter(f"{it.name}: {it.conclusion}" for it in checks)),
+        status_updates=len(cardinal.project.status_updates),
         branches=tuple(sorted(cardinal.forge.store.repos.git(cardinal.repo).refs())),
         runs=tuple(
             str({name: str(value) for name, value in asdict(row).items() if name in RUN}) for row in known
@@ -102,15 +101,20 @@ def look(cardinal: Cardinal, *, with_activity: bool) -> Ending:
 
 
 def _said(cardinal: Cardinal) -> list[tuple[str, str]]:
-    """Return the keys and texts of all comments of the bot, on issues and pull requests."""
+    """Return the keys and texts of all comments of the bot, on issues, pull requests and in their threads."""
+    pulls = cardinal.forge.store.pulls.all(cardinal.repo)
     issues = [issue_of(item) for item in cardinal.project.items if hasattr(item.content, "number")]
-    issues += [
-        pull.issue for pull in cardinal.forge.store.pulls.all(cardinal.repo) if pull.issue not in issues
-    ]
-    comments: list[Comment] = [
-        one for issue in issues for one in issue.comments if one.author is cardinal.bot
-    ]
-    return [(key, one.body) for one in comments for key in MARKER.findall(one.body)]
+    of_pulls = [pull.issue for pull in pulls if pull.issue not in issues]
+    comments: list[Comment | ReviewComment] = [it for issue in (*issues, *of_pulls) for it in issue.comments]
+    comments += [it for pull in pulls for thread in pull.threads for it in thread.comments]
+    bodies = [comment.body for comment in comments if comment.author is cardinal.bot]
+    return [(key, body) for body in bodies for key in MARKER.findall(body)]
+
+
+def _card(cardinal: Cardinal, item: Item) -> str:
+    """Return title, state, column and face of a card."""
+    face = "; ".join(f"{name}: {_plain(text)}" for name, text in sorted(cardinal.face(item).items()))
+    return f"{issue_of(item).title} ({issue_of(item).state}) in {cardinal.column(item)}: {face}"
 
 
 def _run(row: RunRow) -> str:

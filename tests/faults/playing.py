@@ -4,7 +4,7 @@ import shutil
 import tempfile
 import traceback
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
@@ -115,7 +115,8 @@ def _settle(cardinal: Cardinal, world: World, *, works: bool, sweeps: bool = Fal
 def restart(cardinal: Cardinal, world: World) -> None:
     """Let a new process come up where one was killed."""
     cardinal.services.engine.dispose()
-    cardinal.services = open_services(cardinal.services.config, cardinal.clock)
+    name = f"after {len(world.struck)} faults"
+    cardinal.services = replace(open_services(cardinal.services.config, cardinal.clock), name=name)
     world.is_dead = False
 
 

@@ -101,7 +101,7 @@ def _write_scenario(cardinal: Cardinal) -> None:
             {"finish": {"done": "It listens."}},
         ]
     )
-    cardinal.set_policy(with_column(plan_approval="required", budget_usd="2.00"))
+    cardinal.set_policy(with_column(plan_approval="required", budget_usd="2.00", retries="9"))
 
 
 def _raise_budget(cardinal: Cardinal) -> None:
