@@ -21,7 +21,8 @@ from tests.ledger.lifecycle.test_rebuild import contents
 MARKER = re.compile(r"<!-- cardinal:(\S+):[0-9a-f]{64} -->")
 # Commits, times and what is counted from them differ between two plays of the same story.
 CHANGING = re.compile(
-    r"\b[0-9a-f]{40}\b|\b[0-9a-f]{7,12}\b|\b[0-9a-f]{64}\b|\d{4}-\d\d-\d\d[T ][\d:.]+(Z|\+00:00| UTC)?"
+    r"\b\d{10,}\b|127\.0\.0\.1:\d+"
+    r"|\b[0-9a-f]{40}\b|\b[0-9a-f]{7,12}\b|\b[0-9a-f]{64}\b|\d{4}-\d\d-\d\d[T ][\d:.]+(Z|\+00:00| UTC)?"
     r"|\b\d\d:\d\d(:\d\d)?\b( UTC)?|(less than )?(a|\b[\d.]+) ?(ms|s|min|minutes?|hours?|h|seconds?)\b"
 )
 RUN = (
@@ -37,7 +38,7 @@ class Ending:
     cards: tuple[str, ...]
     pulls: dict[str, str]
     markers: dict[str, int]
-    texts: dict[str, str]
+    texts: tuple[str, ...]
     branches: tuple[str, ...]
     checks: dict[str, int]
     status_updates: int
@@ -55,10 +56,12 @@ class Ending:
 
 
 def _narrowed(mine: Any, its: Any) -> tuple[Any, Any]:
-    if not isinstance(mine, dict):
-        return mine, its
-    other = {key for key in (*mine, *its) if mine.get(key) != its.get(key)}
-    return tuple({key: side[key] for key in sorted(other & {*side})} for side in (mine, its))  # type: ignore[return-value]
+    """Return only what the other side has not, of what has many parts."""
+    if isinstance(mine, tuple):
+        return tuple(it for it in mine if it not in its), tuple(it for it in its if it not in mine)
+    if isinstance(mine, dict):
+        return dict(mine.items() - its.items()), dict(its.items() - mine.items())
+    return mine, its
 
 
 def look(cardinal: Cardinal, *, with_activity: bool) -> Ending:
@@ -85,7 +88,7 @@ def look(cardinal: Cardinal, *, with_activity: bool) -> Ending:
             for pull in pulls
         },
         markers=dict(sorted(Counter(key for key, _ in said).items())),
-        texts={key: _plain(text) for key, text in shown},
+        texts=tuple(sorted(_plain(text) for _, text in shown)),
         checks=dict(Counter(f"{it.name}: {it.conclusion}" for it in checks)),
         status_updates=len(cardinal.project.status_updates),
         branches=tuple(sorted(cardinal.forge.store.repos.git(cardinal.repo).refs())),
@@ -108,7 +111,7 @@ def _said(cardinal: Cardinal) -> list[tuple[str, str]]:
     comments: list[Comment | ReviewComment] = [it for issue in (*issues, *of_pulls) for it in issue.comments]
     comments += [it for pull in pulls for thread in pull.threads for it in thread.comments]
     bodies = [comment.body for comment in comments if comment.author is cardinal.bot]
-    return [(key, body) for body in bodies for key in MARKER.findall(body)]
+    return [(_plain(key), body) for body in bodies for key in MARKER.findall(body)]
 
 
 def _card(cardinal: Cardinal, item: Item) -> str:

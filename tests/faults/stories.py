@@ -9,12 +9,15 @@ from ledger.log import event_store
 from ledger.views import threads
 from tests.bot.flows.board.test_schedule import DAY, scheduled
 from tests.bot.flows.cardinal import Cardinal
+from tests.bot.flows.conversation.test_rules_of_columns import RULE
 from tests.bot.flows.people import issue_of
 from tests.bot.flows.pulls.test_review import review
 from tests.bot.flows.runs.test_dependencies import block
+from tests.bot.flows.runs.test_modes import FOUND, READS
 from tests.bot.flows.settings import POLICY, with_column
 
 Step = Callable[[Cardinal], object]
+BY = "agent: scripted"
 TITLE, OTHER, THIRD = "Take euros", "Print receipts", "Count stock"
 
 
@@ -245,6 +248,48 @@ POLICIES = Story(
         _drag("Done"),
     ),
 )
+
+
+def _link(command: str) -> Step:
+    return lambda cardinal: cardinal.say(
+        card(cardinal), f"/cardinal {command} blocked_by #{issue_of(card(cardinal, OTHER)).number}"
+    )
+
+
+COMMANDS = Story(
+    "People label, assign, link, unlink, move and archive a card by commands.",
+    (
+        _new(column="Tasks"),
+        _new(OTHER, column="Tasks"),
+        _say("/cardinal label bug"),
+        _say("/cardinal assign bob"),
+        _link("link"),
+        _link("unlink"),
+        _say("/cardinal move Review"),
+        _say("/cardinal archive"),
+    ),
+)
+TASKS = Story(
+    "A rule of a column has a model sort a new card; a draft becomes an issue when a run begins.",
+    (
+        _policy(POLICY.replace("{archetype: inbox}", f"{{archetype: inbox, on_entry: [{RULE}], {BY}}}")),
+        lambda cardinal: cardinal.scenario(chat=[{"say": '{"labels": ["api"], "brief": "Totals."}'}]),
+        _new(column="Tasks"),
+        lambda cardinal: cardinal.draft(OTHER, "In Progress"),
+        _begin(OTHER),
+        _deliver(OTHER),
+    ),
+)
+FINDINGS = Story(
+    "An agent investigates and reports findings; a person has a card made of one.",
+    (
+        _policy(READS),
+        lambda cardinal: cardinal.scenario(investigate=[FOUND]),
+        _new(),
+        _say("/cardinal follow-up 1"),
+    ),
+    works=0,
+)
 STORIES: Mapping[str, Story] = {
     "quiet": QUIET,
     "work": WORK,
@@ -255,4 +300,7 @@ STORIES: Mapping[str, Story] = {
     "lane": LANE,
     "schedule": SCHEDULE,
     "policy": POLICIES,
+    "commands": COMMANDS,
+    "tasks": TASKS,
+    "findings": FINDINGS,
 }
