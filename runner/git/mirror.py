@@ -142,7 +142,7 @@ class Mirror:
         url = self.remote.url
         return url if _WEB_ADDRESS.fullmatch(url) else ""
 
-    def make(self) -> None:
+    def make_whole(self) -> None:
         """Make the repository, whole or not at all: what a killed `git init` leaves no later run can use.
 
         git makes objects/info last. Source: github.com/git/git, setup.c, init_db.
@@ -168,7 +168,7 @@ class Mirror:
 
         Raises EmptyRepositoryError, MissingBaseError, GoneRepositoryError, UnsoundObjectsError or GitError.
         """
-        self.make()
+        self.make_whole()
         self._refused_tags, fetched = "", self._fetch(_BRANCHES, _TAGS)
         if fetched.exit_code != 0 and _UNSOUND.search(fetched.tail):
             self._refused_tags = self._error_text(fetched)

@@ -26,3 +26,8 @@ def write(**changes: object) -> None:
     """Replace parts of the record."""
     kept = read() if FILE.exists() else {}
     FILE.write_text(json.dumps({**kept, **changes}, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def first_points() -> dict[str, tuple[str, ...]]:
+    """Return the first point of each site by story, as they were recorded."""
+    return {story: tuple(f"{site}#1" for site in sites) for story, sites in read()["points"].items()}

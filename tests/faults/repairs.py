@@ -187,12 +187,12 @@ def _serves_before_it_reads(real: Real) -> Real:
 
 
 def _inits_in_place(_: Real) -> Real:
-    def make(mirror: Mirror) -> None:
+    def make_whole(mirror: Mirror) -> None:
         if not (mirror.path / "HEAD").exists():
             mirror.path.mkdir(parents=True, exist_ok=True)
             mirror.query("init", "--bare", "--quiet", ".")
 
-    return make
+    return make_whole
 
 
 def _ends_the_run(_: Real) -> Real:
@@ -300,7 +300,7 @@ REPAIRS = (
     ),
     Repair(
         "a mirror is made whole or not at all",
-        *("runner.git.mirror:Mirror.make", _inits_in_place, "work", "run_git", (Fault.KILL_AFTER,)),
+        *("runner.git.mirror:Mirror.make_whole", _inits_in_place, "work", "run_git", (Fault.KILL_AFTER,)),
     ),
     Repair(
         "a look that is older than what is known changes nothing",

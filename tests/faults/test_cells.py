@@ -12,11 +12,8 @@ from tests.faults.points import Fault, Kind
 from tests.faults.stories import STORIES
 
 SHARES = 6
+SELDOM = ("lane", "findings")  # whose classes of their own are for the soak: they take the most seconds
 pytestmark = pytest.mark.timeout(900)
-
-
-def traces() -> list[tuple[str, tuple[str, ...]]]:
-    return [(name, playing.quiet(name).trace) for name in STORIES]
 
 
 def assert_plays(groups: list[tuple[Cell, ...]]) -> None:
@@ -33,13 +30,17 @@ def assert_plays(groups: list[tuple[Cell, ...]]) -> None:
 
 @pytest.mark.parametrize("share", range(SHARES))
 def test_one_cell_of_each_class_ends_as_the_quiet_story(share: int) -> None:
-    assert_plays(cells.together(cells.one_of_each_class(traces()))[share::SHARES])
+    traces = [(name, points) for name, points in record.first_points().items() if name not in SELDOM]
+    groups = cells.together(cells.one_of_each_class(traces))
+    most = -(-len(groups) // SHARES)  # neighbours are of one story, whose quiet play they share
+    assert_plays(groups[share * most : (share + 1) * most])
 
 
 def test_the_points_are_those_of_the_record() -> None:
-    assert record.points_of(traces()) == record.read()["points"], (
-        "run scripts/faults --record, and scripts/docs"
-    )
+    points = record.points_of((name, playing.quiet(name).trace) for name in STORIES)
+    kept = record.read()["points"]
+    here, there = ({(story, site) for story in each for site in each[story]} for each in (points, kept))
+    assert sorted(here ^ there) == [], "run scripts/faults --record, then scripts/docs"
 
 
 @pytest.mark.soak(instead="tests/faults/test_cells.py::test_one_cell_of_each_class_ends_as_the_quiet_story")
