@@ -66,7 +66,7 @@ class _Connection:
         """There is nothing to close."""
 
 
-class _Watched(Requester):
+class Watched(Requester):
     """PyGithub's requester, for who holds no ledger: whoever wants to write would wait for GitHub."""
 
     def requestJson(self, *args: Any, **settings: Any) -> Any:
@@ -74,7 +74,7 @@ class _Watched(Requester):
         return super().requestJson(*args, **settings)
 
 
-class _Near(_Watched):
+class _Near(Watched):
     """The same over such connections."""
 
 
@@ -83,5 +83,5 @@ _Near.injectConnectionClasses(_Connection, _Connection)  # type: ignore[arg-type
 
 def requester(base_url: str, **settings: Any) -> Requester:
     """Return a requester: one without a socket where a forge at that address is near."""
-    kind = _Near if (os.getpid(), urlsplit(base_url).port) in _forges else _Watched
+    kind = _Near if (os.getpid(), urlsplit(base_url).port) in _forges else Watched
     return kind(base_url=base_url, **settings)

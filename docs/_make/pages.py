@@ -15,6 +15,7 @@ from docs._make import (
     cheats,
     design,
     doctor,
+    faults,
     forge,
     mcp,
     parts,
@@ -114,6 +115,23 @@ REFERENCE: Mapping[str, ReferencePage] = {
         "Every kind of event by family, with its fields. "
         "[Runs and cards](../runs.md#the-event-log) says how the log works.",
         (Section("", reference.events),),
+    ),
+    "faults": ReferencePage(
+        "Every fault, at every point",
+        "A story is played once in peace. Each commit and each call in it is a point, and each fault at a "
+        "point a cell. After the fault new processes start, and the story must end as the quiet one did: "
+        "cards, merges, branches, checks, money to the cent, each comment once and with the same words, the "
+        "hash chain whole, views equal to their replay, and nothing stuck. CI plays one cell of each class "
+        "(the same site, act, events and fault), `scripts/soak` all of them, and a second kill in the "
+        "recovery from whatever reached GitHub. `scripts/faults --list` prints every cell, and "
+        "`scripts/faults CELL` plays one.",
+        (
+            Section("Points and faults", faults.kinds),
+            Section("Stories", faults.stories),
+            Section("Found and mended", faults.found),
+            Section("Repairs, taken out one at a time", faults.repairs),
+            Section("Sites", faults.sites),
+        ),
     ),
     "github": ReferencePage(
         "Where a peer and the forge differ from GitHub",

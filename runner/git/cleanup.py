@@ -8,6 +8,7 @@ from ledger.ids import RunId
 from runner.errors import GitError
 from runner.exec.child import Ran
 from runner.git.cli import run_git
+from runner.git.mirror import HALF_MADE
 from runner.text.plain import one_line, redact
 
 MAX_RUNS = 500  # whose refs are removed at once, of one mirror
@@ -24,8 +25,13 @@ def exports(mirrors: Path) -> Iterator[tuple[Path, RunId, int]]:
         yield path, RunId(run_id), int(generation) if generation.isdigit() else 0
 
 
+def half_made(mirrors: Path) -> tuple[Path, ...]:
+    """Return what runs left that were killed while they made a mirror, and what others make just now."""
+    return tuple(sorted(mirrors.glob(f"*{HALF_MADE}")))
+
+
 def remove(export: Path) -> None:
-    """Remove an export, if it exists."""
+    """Remove an export, or a mirror, if it exists."""
     if export.is_dir():
         shutil.rmtree(export, ignore_errors=True)
     else:

@@ -66,9 +66,7 @@ class FolderMirror(Mirror):
 
     def fetch(self, base_branch: str) -> str:
         """Bring the snapshot in force; return the base. Raises LostSnapshotError, StoreError or GitError."""
-        if not (self.path / "HEAD").exists():
-            self.path.mkdir(parents=True, exist_ok=True)
-            self.query("init", "--bare", "--quiet", ".")
+        self.make_whole()
         self.path.touch()  # it is in use
         empty = self._make_empty_commit()
         row, self._lost = self._newest(), ""

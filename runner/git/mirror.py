@@ -8,10 +8,12 @@ import re
 import secrets
 import shutil
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from runner import errors
 from runner.errors import SigningError
@@ -72,6 +74,7 @@ _GONE = re.compile(
 _UNSOUND = re.compile(
     r"fsck|badObject|bad object|malformed|hasDot|index-pack failed|unresolved deltas", re.IGNORECASE
 )
+HALF_MADE = ".new"
 MAX_TAGS = 10_000  # each is a file; a checkout of more has none
 _BRANCHES, _TAGS = "+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*"
 # Without a credential, and with nothing that a config file would read in another way.
@@ -139,14 +142,33 @@ class Mirror:
         url = self.remote.url
         return url if _WEB_ADDRESS.fullmatch(url) else ""
 
+    def make_whole(self) -> None:
+        """Make the repository, whole or not at all: what a killed `git init` leaves no later run can use.
+
+        git makes objects/info last. Source: github.com/git/git, setup.c, init_db.
+        """
+        last = self.path / "objects" / "info"
+        if last.is_dir():
+            return
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        with TemporaryDirectory(dir=self.path.parent, suffix=HALF_MADE) as beside:
+            new = Path(beside) / "new"
+            new.mkdir()
+            self._must("make a mirror", self._git("init", "--bare", "--quiet", ".", folder=new))
+            with suppress(FileNotFoundError):
+                self.path.rename(Path(beside) / "half-made")
+            try:
+                new.rename(self.path)
+            except OSError:
+                if not last.is_dir():  # another run was quicker
+                    raise
+
     def fetch(self, base_branch: str) -> str:
         """Fetch all branches and tags, and return the head of the base; no tags where one is unsound.
 
         Raises EmptyRepositoryError, MissingBaseError, GoneRepositoryError, UnsoundObjectsError or GitError.
         """
-        if not (self.path / "HEAD").exists():
-            self.path.mkdir(parents=True, exist_ok=True)
-            self._must("make a mirror", self._git("init", "--bare", "--quiet", "."))
+        self.make_whole()
         self._refused_tags, fetched = "", self._fetch(_BRANCHES, _TAGS)
         if fetched.exit_code != 0 and _UNSOUND.search(fetched.tail):
             self._refused_tags = self._error_text(fetched)
@@ -442,7 +464,7 @@ class Mirror:
         folder: Path | None = None,
         given: bytes = b"",
     ) -> Ran:
-        writes = args[0] in ("init", "fetch", "update-ref")
+        writes = args[0] in ("fetch", "update-ref")
         return run_git(
             args,
             folder=folder or self.path,

@@ -25,6 +25,7 @@ REST = {
     "containers",
     "contracts",
     "escape",
+    "faults",
     "hostile",
     "install",
     "load",

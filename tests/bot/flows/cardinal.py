@@ -47,13 +47,20 @@ E = TypeVar("E", bound=Event)
 
 
 class Clock:
-    """The wall's time, and as much later as a test says."""
+    """The wall's time, and as much later as a test says; once `stopped`, a millisecond later at each look."""
 
     def __init__(self) -> None:
         self.ahead = timedelta()
+        self._stopped_at: datetime | None = None
 
     def __call__(self) -> datetime:
-        return datetime.now(UTC) + self.ahead
+        if self._stopped_at is not None:
+            self.ahead += timedelta(milliseconds=1)
+        return (self._stopped_at or datetime.now(UTC)) + self.ahead
+
+    def stop(self) -> None:
+        """Go by the looks from now on: however slow the machine is, a story takes the same time."""
+        self._stopped_at = datetime.now(UTC)
 
     def forward(self, seconds: float) -> None:
         self.ahead += timedelta(seconds=seconds)
@@ -90,8 +97,14 @@ class Cardinal(People):
     # --- what the processes do -------------------------------------------------------------------------
 
     def receive(self, delivery: Delivery) -> bool:
-        """Store one delivery as the web process does; False when it was known."""
-        return self.post(delivery.event, delivery.body, delivery.guid, delivery.action or "")
+        """Store one delivery as the web process does; False when it was known.
+
+        To GitHub it failed, unless the answer follows.
+        """
+        delivery.delivered_at, delivery.status, delivery.status_code = self.clock(), "timed out", 504
+        is_new = self.post(delivery.event, delivery.body, delivery.guid, delivery.action or "")
+        delivery.status, delivery.status_code = "OK", 202
+        return is_new
 
     def post(self, event: str, body: bytes, guid: str, action: str = "") -> bool:
         """Store a delivery that did not come from the forge."""

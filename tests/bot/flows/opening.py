@@ -49,6 +49,16 @@ USUAL = (  # what most tests ask a token for
 )
 
 
+def open_services(settings: config.Config, clock: Clock) -> Services:
+    """Open what a process of Cardinal works with; nobody answers at its Redis: the test is the tick."""
+    engine = new_ledger(settings.database_url)
+    set_clock(engine, clock)
+    hub = Hub(settings, clock)
+    context = OutboxContext(engine, settings, clock, hub)
+    redis = embedded_redis.connect_redis(settings)
+    return Services(settings, engine, context, redis, "test-1", clock).on_configured()
+
+
 def _beside(
     forge: Forge, world: World, root: Path, database_url: str, public_url: str, server: str = ""
 ) -> Cardinal:
@@ -74,21 +84,9 @@ def _beside(
     if database_url:
         settings["CARDINAL_DATABASE_URL"] = database_url
     new_config = config.read(settings, root)
-    engine = new_ledger(new_config.database_url)
     clock = Clock()
-    set_clock(engine, clock)
     forge.store.clock = ForgeClock(clock)
-    hub = Hub(new_config, clock)
-    services = Services(
-        new_config,
-        engine,
-        OutboxContext(engine, new_config, clock, hub),
-        embedded_redis.connect_redis(
-            new_config
-        ),  # nobody answers, all wake-ups get lost: the test is the tick
-        "test-1",
-        clock,
-    ).on_configured()
+    services = open_services(new_config, clock)
     return Cardinal(forge, world.project, services, clock, new_config.scenarios, mail)
 
 

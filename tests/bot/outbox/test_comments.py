@@ -98,29 +98,6 @@ def test_the_longer_a_run_works_the_rarer_its_edits(stage: Stage) -> None:
     assert len(stage.calls("PATCH")) == edits + 1
 
 
-@pytest.mark.parametrize("kind", ["plan", "question", "report", "say", "run"])
-def test_an_answer_that_never_arrives_does_not_double_the_comment(stage: Stage, kind: str) -> None:
-    stage.past.planned()
-    stage.happen(QuestionAsked(RUN, ASKED, "agent", "Half up?", ("yes", "no")))
-    intent = {
-        "plan": PostPlan(stage.card_id, RUN, 1),
-        "question": PostQuestion(stage.card_id, RUN, ASKED),
-        "report": PostReport(stage.card_id, RUN),
-        "say": Say(stage.card_id, "command:1", "hello"),
-        "run": WriteRunComment(stage.card_id, RUN),
-    }[kind]
-    stage.fault(method="POST", path="/comments$", status=502, after=True, cut=True)
-    counts = stage.do(intent)
-    assert counts.postponed == 1
-    assert len(stage.bodies) == 1
-    stage.clock.forward(6)
-    assert stage.publish().settled == 1
-    assert len(stage.bodies) == 1
-    published = stage.events(EntryPublished)[-1]
-    assert isinstance(published, EntryPublished)
-    assert published.remote_id == str(stage.issue.comments[0].id)
-
-
 @pytest.mark.parametrize("kind", ["plan", "question", "run"])
 def test_a_comment_that_was_given_up_after_it_was_posted_is_not_posted_again(stage: Stage, kind: str) -> None:
     stage.past.planned()

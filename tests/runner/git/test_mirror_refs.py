@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from runner.errors import GitError
+from runner.git import cleanup
 from runner.git.mirror import Mirror
 from tests.runner.world import REPOSITORY, World, git
 
@@ -126,3 +127,13 @@ def test_a_commit_in_another_encoding_is_read_with_all_its_letters(mirror: Mirro
     (read,) = mirror.read_commits((made,))
     assert (read.author, read.committer) == ("Jörg <j@example.org>", "Jörg <j@example.org>")
     assert (read.message, read.parents, read.authored) == ("Grüße\n\nvon hier", (start.commit,), "1 +0000")
+
+
+@pytest.mark.parametrize("left", ["HEAD", "HEAD.lock", "config.lock", ""])
+def test_a_mirror_whose_making_was_killed_is_made_anew(world: World, left: str) -> None:
+    new_mirror = Mirror(world.places.mirrors, "acme/half-made", world.remote, nothing)
+    (new_mirror.path / "refs").mkdir(parents=True)
+    if left:
+        (new_mirror.path / left).write_text("ref: refs/heads/main\n")
+    assert new_mirror.fetch("main") == by_git(world.origin, "refs/heads/main")
+    assert cleanup.half_made(world.places.mirrors) == ()

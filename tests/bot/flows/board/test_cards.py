@@ -221,20 +221,6 @@ def test_dragging_out_mid_run_puts_the_card_back_and_asks_once(cardinal: Cardina
 
 
 @pytest.mark.after(scene=Cardinal.at_work)
-def test_a_move_back_whose_answer_was_lost_is_not_taken_for_a_persons_choice(cardinal: Cardinal) -> None:
-    item = cardinal.newest
-    lost = {"method": "POST", "path": "/graphql$", "body": "mutation MoveCard", "status": 502, "after": True}
-    cardinal.forge.store.faults.load({"api": [{**lost, "count": 1}]})
-    cardinal.drag(item, "Review")
-    cardinal.catch_up()
-    assert cardinal.column(item) == "In Progress"
-    assert [move.after for move in cardinal.events(CardMoved) if not move.by_cardinal] == ["Review"]
-    assert [event.asker for event in cardinal.events(QuestionAsked)] == ["leave"]
-    assert cardinal.run_of(item).state == "working"
-    cardinal.assert_no_leftovers()
-
-
-@pytest.mark.after(scene=Cardinal.at_work)
 def test_choosing_cancel_after_a_drag_out_ends_the_run_and_lets_the_card_go(cardinal: Cardinal) -> None:
     item = cardinal.newest
     run_id = cardinal.run_of(item).run_id

@@ -97,8 +97,11 @@ def test_what_dead_claims_were_exporting_goes_and_that_of_living_ones_stays(card
     for name in (f"{run_id}-{generation}", f"{run_id}-{generation + 1}", "r99-1"):
         (mirrors / f"{name}.quarantine" / "objects").mkdir(parents=True)
         (mirrors / f"{name}.pack").touch()
+    for name, age_s in (("killed.new", 2 * cleanup.MIRROR_S), ("just made.new", 0)):
+        (mirrors / name).mkdir()
+        os.utime(mirrors / name, (time.time() - age_s,) * 2)
     cleanup.clean_up(cardinal.services)
-    left = {f"{run_id}-{generation}.quarantine", f"{run_id}-{generation}.pack"}
+    left = {f"{run_id}-{generation}.quarantine", f"{run_id}-{generation}.pack", "just made.new"}
     assert {one.name for one in mirrors.iterdir()} == left
 
 

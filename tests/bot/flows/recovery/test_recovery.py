@@ -9,7 +9,6 @@ from pysqlite3 import dbapi2 as sqlite
 from sqlalchemy import Engine, event
 from sqlalchemy.exc import OperationalError
 
-from bot.ingest.delivery import DeliveryError
 from bot.reactor import reactor
 from bot.runspec import retry
 from bot.scheduler import dispatch, jobs, ticker
@@ -18,7 +17,6 @@ from forge.store.board import Item
 from ledger.errors import StaleClaimError
 from ledger.event import Event
 from ledger.events.board import CardMoved
-from ledger.events.conversation import PersonSaid
 from ledger.events.run import Progressed, RunEnded, RunRequeued
 from ledger.ids import CardId, DeliveryId, RunId
 from ledger.log import event_store
@@ -162,20 +160,6 @@ def test_github_being_away_for_a_while_neither_loses_nor_doubles_a_word(cardinal
     cardinal.assert_no_leftovers()
 
 
-@pytest.mark.after(scene=Cardinal.at_work)
-def test_a_delivery_that_cannot_be_ingested_yet_is_tried_again(cardinal: Cardinal) -> None:
-    item, _ = at_work(cardinal)
-    cardinal.forge.store.faults.load({"api": [{"path": "/permission$", "status": 503, "count": 1}]})
-    cardinal.say(item, "Mind the tests", who="bob")
-    cardinal.catch_up()
-    assert [type(delivery_error) for delivery_error in cardinal.failures] == [DeliveryError]
-    assert cardinal.events(PersonSaid) == []
-    cardinal.clock.forward(10)
-    cardinal.catch_up()
-    assert [person_said.text for person_said in cardinal.events(PersonSaid)] == ["Mind the tests"]
-    cardinal.assert_no_leftovers()
-
-
 @pytest.mark.parametrize(
     "body", [b'{"action": "created"}', b"[]", b"nonsense", b'{"comment": \xff\xfe}', b'{"a":' * 200]
 )
@@ -232,19 +216,6 @@ def test_a_run_whose_agent_is_killed_is_tried_as_often_as_its_retries_say_and_th
     assert (run.state, run.ending, run.reason) == ("ended", "lost", "gave_up")
     assert run.detail.startswith(f"{said}; this was attempt 2. Give it more memory")
     assert said in cardinal.card(item).because
-    cardinal.assert_nothing_is_stuck()
-
-
-def test_a_run_is_not_failed_because_github_stumbles_while_it_is_prepared(cardinal: Cardinal) -> None:
-    cardinal.scenario(work=[{"finish": {"done": "Nothing was needed.", "nothing_to_do": True}}])
-    item = cardinal.new(column="In Progress")
-    cardinal.catch_up()
-    cardinal.forge.store.faults.load(
-        {"api": [{"path": "/graphql$", "body": "query Base", "status": 502, "count": 1}]}
-    )
-    cardinal.catch_up(work=True)
-    assert cardinal.run_of(item).ending == "succeeded", cardinal.run_of(item).detail
-    assert cardinal.forge.store.faults.api[0].count == 0
     cardinal.assert_nothing_is_stuck()
 
 

@@ -1,0 +1,128 @@
+"""How a story ended, as people and the ledger have it: what no fault may change."""
+
+import re
+from collections import Counter
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+from forge.store.board import Item
+from forge.store.models import Comment, ReviewComment
+from ledger.events.board import DecisionFailed
+from ledger.events.publication import EntryGivenUp
+from ledger.ids import CardId
+from ledger.lifecycle.rebuild import rebuild
+from ledger.log import event_store, hash_chain
+from ledger.rows.runs import RunRow
+from ledger.views import runs
+from tests.bot.flows.cardinal import Cardinal
+from tests.bot.flows.people import issue_of
+from tests.ledger.lifecycle.test_rebuild import contents
+
+MARKER = re.compile(r"<!-- cardinal:(\S+):[0-9a-f]{64} -->")
+# Commits, times and what is counted from them differ between two plays of the same story.
+CHANGING = re.compile(
+    r"\b\d{10,}\b|127\.0\.0\.1:\d+"
+    r"|\b[0-9a-f]{40}\b|\b[0-9a-f]{7,12}\b|\b[0-9a-f]{64}\b|\d{4}-\d\d-\d\d[T ][\d:.]+(Z|\+00:00| UTC)?"
+    r"|\b\d\d:\d\d(:\d\d)?\b( UTC)?|(less than )?(a|\b[\d.]+) ?(ms|s|min|minutes?|hours?|h|seconds?)\b"
+)
+RUN = (
+    *("run_id", "attempt", "kind", "column", "branch", "by", "state", "ending", "reason", "usd", "turns"),
+    *("plan_revision", "plan_approved", "questions", "iteration", "full_runs", "commits", "cause"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """Everything that must be as in the quiet play."""
+
+    cards: tuple[str, ...]
+    pulls: dict[str, str]
+    markers: dict[str, int]
+    texts: tuple[str, ...]
+    branches: tuple[str, ...]
+    checks: dict[str, int]
+    status_updates: int
+    runs: tuple[str, ...]
+    usd: str
+    chain_is_whole: bool
+    views_differ_from_replay: tuple[str, ...]
+    given_up: tuple[str, ...]
+    rules_failed: tuple[str, ...]
+
+    def differences(self, other: "Ending") -> dict[str, tuple[Any, Any]]:
+        """Return what is otherwise in `other`, by the name of the field."""
+        pairs = ((one.name, getattr(self, one.name), getattr(other, one.name)) for one in fields(self))
+        return {name: _narrowed(mine, its) for name, mine, its in pairs if mine != its}
+
+
+def _narrowed(mine: Any, its: Any) -> tuple[Any, Any]:
+    """Return only what the other side has not, of what has many parts."""
+    if isinstance(mine, tuple):
+        return tuple(it for it in mine if it not in its), tuple(it for it in its if it not in mine)
+    if isinstance(mine, dict):
+        return dict(mine.items() - its.items()), dict(its.items() - mine.items())
+    return mine, its
+
+
+def look(cardinal: Cardinal, *, with_activity: bool) -> Ending:
+    """Return how the story ended. The views are folded again on the way.
+
+    Without activity only what is not folded away of a text counts: a claimed run may be claimed again.
+    """
+    with event_store.reading(cardinal.services.engine) as db:
+        whole = hash_chain.verify_chain(db).events == event_store.last_seq(db)
+        before = contents(db)
+        known = [row for item in cardinal.project.items for row in runs.of_card(db, CardId(item.node_id))]
+    rebuild(cardinal.services.engine)
+    with event_store.reading(cardinal.services.engine) as db:
+        after = contents(db)
+    said = _said(cardinal)
+    shown = said if with_activity else [(key, text.partition("<details>")[0]) for key, text in said]
+    items = [item for item in cardinal.project.items if hasattr(item.content, "number")]
+    pulls = cardinal.forge.store.pulls.all(cardinal.repo)
+    checks = cardinal.forge.store.checks.all(cardinal.repo)
+    return Ending(
+        cards=tuple(sorted(_card(cardinal, item) for item in items)),
+        pulls={
+            pull.head_ref: f"{pull.issue.state} merged={pull.merged_at is not None} draft={pull.draft}"
+            for pull in pulls
+        },
+        markers=dict(sorted(Counter(key for key, _ in said).items())),
+        texts=tuple(sorted(_plain(text) for _, text in shown)),
+        checks=dict(Counter(f"{it.name}: {it.conclusion}" for it in checks)),
+        status_updates=len(cardinal.project.status_updates),
+        branches=tuple(sorted(cardinal.forge.store.repos.git(cardinal.repo).refs())),
+        runs=tuple(
+            str({name: str(value) for name, value in asdict(row).items() if name in RUN}) for row in known
+        ),
+        usd=f"{sum(row.usd for row in known):.2f}",
+        chain_is_whole=whole,
+        views_differ_from_replay=tuple(name for name in before if before[name] != after.get(name)),
+        given_up=tuple(event.key for event in cardinal.events(EntryGivenUp)),
+        rules_failed=tuple(str(event) for event in cardinal.events(DecisionFailed)),
+    )
+
+
+def _said(cardinal: Cardinal) -> list[tuple[str, str]]:
+    """Return the keys and texts of all comments of the bot, on issues, pull requests and in their threads."""
+    pulls = cardinal.forge.store.pulls.all(cardinal.repo)
+    issues = [issue_of(item) for item in cardinal.project.items if hasattr(item.content, "number")]
+    of_pulls = [pull.issue for pull in pulls if pull.issue not in issues]
+    comments: list[Comment | ReviewComment] = [it for issue in (*issues, *of_pulls) for it in issue.comments]
+    comments += [it for pull in pulls for thread in pull.threads for it in thread.comments]
+    bodies = [comment.body for comment in comments if comment.author is cardinal.bot]
+    return [(_plain(key), body) for body in bodies for key in MARKER.findall(body)]
+
+
+def _card(cardinal: Cardinal, item: Item) -> str:
+    """Return title, state, column and face of a card."""
+    face = "; ".join(f"{name}: {_plain(text)}" for name, text in sorted(cardinal.face(item).items()))
+    return f"{issue_of(item).title} ({issue_of(item).state}) in {cardinal.column(item)}: {face}"
+
+
+def _run(row: RunRow) -> str:
+    return str({name: str(value) for name, value in asdict(row).items() if name in RUN})
+
+
+def _plain(text: str) -> str:
+    return CHANGING.sub("…", text)

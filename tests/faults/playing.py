@@ -1,0 +1,137 @@
+"""Plays a story with what goes wrong in it: a new process follows a killed one, once its leases ran out."""
+
+import shutil
+import tempfile
+import traceback
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+
+from sqlalchemy.exc import OperationalError
+
+from bot.github.errors import GithubError
+from bot.scheduler import dispatch, ticker
+from ledger.errors import LedgerError
+from ledger.log import event_store
+from ledger.views import runs
+from runner.errors import RunnerError
+from tests.bot.flows.cardinal import Cardinal, UnsettledError
+from tests.bot.flows.opening import open_services, opened
+from tests.faults.ending import Ending, look
+from tests.faults.points import Fault, KilledError, World, installed
+from tests.faults.stories import STORIES, Story
+
+# Longer than the claims of deliveries, cards and entries last, and than a failed act is put off at first.
+LEASES_S = 180
+RUN_LEASE_S = 700  # longer than a run is leased, too
+MAX_ROUNDS = 40
+# By the wall's clock: `_tick` does the same by the story's. The heartbeat is not due after the first.
+NOW_AND_THEN = (ticker.heartbeat, ticker.late_checks, ticker.make_due_cards, ticker.show_places, ticker.reap)
+STEPS = (
+    *(step for step in ticker.STEPS if step not in NOW_AND_THEN),
+    *(ticker.request_due, ticker.write_places),
+)
+# How the job of a living process fails at a fault; the next tick wakes it again.
+FAILURES = (OperationalError, GithubError, LedgerError, RunnerError)
+
+
+@dataclass(frozen=True, slots=True)
+class Played:
+    """One play of a story: its points in order, the faults that struck, and its end or why it has none."""
+
+    trace: tuple[str, ...]
+    struck: tuple[str, ...]
+    ending: Ending | None
+    problem: str = ""
+
+    def differences(self, other: "Played") -> str:
+        """Return what is not as in the quiet play, in words; empty where everything is."""
+        quiet = other.ending
+        if self.ending is None or quiet is None:
+            return self.problem or other.problem
+        return "\n".join(
+            f"{name}: {mine} became {its}" for name, (mine, its) in quiet.differences(self.ending).items()
+        )
+
+
+def play(name: str, plan: Mapping[str, Fault] = {}) -> Played:
+    """Play a story with the faults of `plan`, each by the key of its point."""
+    world = World(dict(plan))
+    folder = Path(tempfile.mkdtemp(prefix="cardinal-faults-"))
+    try:
+        with opened(folder) as cardinal, installed(world):
+            cardinal.clock.stop()
+            ending = _perform(cardinal, STORIES[name], world)
+        return Played(tuple(world.trace), tuple(world.struck), ending)
+    except (AssertionError, LookupError, *FAILURES) as error:
+        said = "".join(traceback.format_exception(error)[-6:])
+        return Played(tuple(world.trace), tuple(world.struck), None, said)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@cache
+def quiet(name: str) -> Played:
+    """Return the play of a story in which nothing goes wrong."""
+    played = play(name)
+    assert played.ending is not None, played.problem
+    return played
+
+
+def _perform(cardinal: Cardinal, story: Story, world: World) -> Ending:
+    for number, step in enumerate(story.steps):
+        step(cardinal)
+        _settle(cardinal, world, works=story.works is not None and number >= story.works)
+    cardinal.clock.forward(400)  # what Cardinal does by itself: it sweeps, and time goes by
+    _settle(cardinal, world, works=story.works is not None, sweeps=True)
+    cardinal.assert_nothing_is_stuck()
+    return look(cardinal, with_activity=story.works is None)
+
+
+def _settle(cardinal: Cardinal, world: World, *, works: bool, sweeps: bool = False) -> None:
+    """Let Cardinal do all that is due, by one process after the other, until one comes to the end unhurt."""
+    for _ in range(MAX_ROUNDS):
+        struck, waits = len(world.struck), False
+        try:
+            with world.watched(cardinal.count()):
+                if sweeps:
+                    cardinal.sweep()
+                _tick(cardinal, works=works)
+                cardinal.catch_up(work=works)
+        except KilledError:
+            pass
+        except UnsettledError:  # a run is due whose dead worker has its lease still
+            if not works:
+                raise
+            waits = True
+        except FAILURES:
+            assert len(world.struck) > struck, "a job failed, and nothing was done to it"
+        if world.is_dead:
+            restart(cardinal, world)
+        elif len(world.struck) == struck and not waits and not (works and _is_run_held(cardinal)):
+            return
+        cardinal.clock.forward(RUN_LEASE_S if works else LEASES_S)
+        sweeps = True
+    raise AssertionError(f"not settled after {MAX_ROUNDS} processes")
+
+
+def restart(cardinal: Cardinal, world: World) -> None:
+    """Let a new process come up where one was killed."""
+    cardinal.services.engine.dispose()
+    name = f"after {len(world.struck)} faults"
+    cardinal.services = replace(open_services(cardinal.services.config, cardinal.clock), name=name)
+    world.is_dead = False
+
+
+def _tick(cardinal: Cardinal, *, works: bool) -> None:
+    """Do all that the ticker does, now or now and then; runs by hand are not taken back."""
+    ticker.tick(cardinal.process, STEPS)
+    if works:
+        dispatch.reap_runs(cardinal.services.engine, now=cardinal.clock())
+
+
+def _is_run_held(cardinal: Cardinal) -> bool:
+    """Tell whether a killed worker's claim lasts still: each of a run is longer than the one before."""
+    with event_store.reading(cardinal.services.engine) as db:
+        return bool(runs.list_held(db))

@@ -1,0 +1,59 @@
+"""Whatever goes wrong at whichever point of a story: it ends as if nothing had, and everything was said once.
+
+For every change one cell of each class is played, several faults in one play; the soak plays all cells, each
+alone where a play fails, and a second fault in the recovery from those that reached GitHub.
+"""
+
+import pytest
+
+from tests.faults import cells, playing, record
+from tests.faults.cells import Cell
+from tests.faults.points import Fault, Kind
+from tests.faults.stories import STORIES
+
+SHARES = 6
+SELDOM = ("lane", "findings")  # whose classes of their own are for the soak: they take the most seconds
+pytestmark = pytest.mark.timeout(900)
+
+
+def assert_plays(groups: list[tuple[Cell, ...]]) -> None:
+    """Assert that each group ends as the quiet play, and that each of its faults struck, there or alone."""
+    failures = []
+    for group in groups:
+        failed, struck = cells.play_together(group)
+        alone = [cell for cell in group if len(group) > 1 and f"{cell.point}:{cell.fault}" not in struck]
+        for cell in alone:  # another fault of the group went round its point
+            failures += cells.play_alone(cell)
+        failures += failed
+    assert [str(failure) for failure in failures] == []
+
+
+@pytest.mark.parametrize("share", range(SHARES))
+def test_one_cell_of_each_class_ends_as_the_quiet_story(share: int) -> None:
+    traces = [(name, points) for name, points in record.first_points().items() if name not in SELDOM]
+    groups = cells.together(cells.one_of_each_class(traces))
+    most = -(-len(groups) // SHARES)  # neighbours are of one story, whose quiet play they share
+    assert_plays(groups[share * most : (share + 1) * most])
+
+
+def test_the_points_are_those_of_the_record() -> None:
+    points = record.points_of((name, playing.quiet(name).trace) for name in STORIES)
+    kept = record.read()["points"]
+    here, there = ({(story, site) for story in each for site in each[story]} for each in (points, kept))
+    assert sorted(here ^ there) == [], "run scripts/faults --record, then scripts/docs"
+
+
+@pytest.mark.soak(instead="tests/faults/test_cells.py::test_one_cell_of_each_class_ends_as_the_quiet_story")
+@pytest.mark.parametrize("story", STORIES)
+def test_every_cell_ends_as_the_quiet_story(story: str) -> None:
+    assert_plays(cells.together(list(cells.cells_of(story, playing.quiet(story).trace)), at_once=3))
+
+
+@pytest.mark.soak(instead="tests/faults/test_cells.py::test_one_cell_of_each_class_ends_as_the_quiet_story")
+@pytest.mark.parametrize("story", STORIES)
+def test_a_second_fault_in_the_recovery_from_what_reached_github_changes_nothing_either(story: str) -> None:
+    failures = []
+    for point in playing.quiet(story).trace:
+        if point.startswith(Kind.SEND):
+            failures += cells.play_twice(Cell(story, point, Fault.KILL_AFTER))
+    assert [str(failure) for failure in failures] == []
