@@ -97,7 +97,7 @@ def board_problems(board: BoardRules, written: Written, installed: Installed) ->
         if installed.all_workflows and wanted is not None and wanted not in board.workflows:
             at_name = (*where, "workflow")
             yield locate(written, at_name, unknown("workflow", wanted, tuple(board.workflows)))
-    yield from _specialist_problems(board, written, installed, at)
+    yield from _board_agent_problems(board, written, installed, at)
     if board.repositories.home == "named" and board.home is None:
         where = (*at, "repositories", "home")
         yield locate(
@@ -118,7 +118,7 @@ def board_problems(board: BoardRules, written: Written, installed: Installed) ->
     yield from repository_problems(board.repositories.without_policy, written, installed, (), where)
 
 
-def _specialist_problems(
+def _board_agent_problems(
     board: BoardRules, written: Written, installed: Installed, at: Path
 ) -> Iterator[str]:
     """Yield a sentence for each agent that is unknown or cannot do what is asked of it."""
