@@ -102,7 +102,7 @@ def hold_back(db: Connection, policy: Policy, queue: Iterable[Waiting]) -> tuple
     queue = tuple(queue)
     if policy.board.overlap != "wait":
         return queue
-    changing = changed_files.list_cards(db, tuple(run.card_id for run in queue))
+    changing = changed_files.list_changing_cards(db, tuple(run.card_id for run in queue))
     return tuple(
         replace(run, overlap=_obstacle(db, run)) if run.models and run.card_id in changing else run
         for run in queue

@@ -54,7 +54,7 @@ def ping(conversation: Conversation, ident: str) -> Piece:
     return Piece(_chunk(conversation, ident, [], Tokens(out=0)))
 
 
-def call_id_of(part: Mapping[str, Any]) -> str:
+def read_call_id(part: Mapping[str, Any]) -> str:
     """Return the id of the call in a part: its own, else that of its signature; empty without one."""
     own = part["functionCall"].get("id")
     if own:

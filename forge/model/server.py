@@ -167,7 +167,7 @@ def _gemini(body: dict[str, Any], model: str, *, stream: bool) -> Conversation:
         for part in content.get("parts") or ():
             if "functionCall" in part:
                 call = part["functionCall"]
-                waiting.append(Used(gemini.call_id_of(part), call["name"], call.get("args")))
+                waiting.append(Used(gemini.read_call_id(part), call["name"], call.get("args")))
                 entries.append(waiting[-1])
             elif "functionResponse" in part:
                 result = part["functionResponse"]

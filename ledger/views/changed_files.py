@@ -40,7 +40,7 @@ def of_card(db: Connection, card_id: CardId) -> ChangedFilesRow | None:
     return find(db, ChangedFilesRow, changed_files, card_id=card_id)
 
 
-def list_cards(db: Connection, card_ids: tuple[CardId, ...]) -> frozenset[CardId]:
+def list_changing_cards(db: Connection, card_ids: tuple[CardId, ...]) -> frozenset[CardId]:
     """Return those of the cards whose work is known to change files."""
     return frozenset(values(db, changed_files.c.card_id, card_id=card_ids))
 

@@ -146,7 +146,7 @@ def test_a_built_in_persona_is_one_and_says_something(name: str) -> None:
 
 def test_the_personas_that_come_along_are_these() -> None:
     assert personas.list_built_in() == (
-        "architect", "debugger", "docs-writer", "reviewer", "senior-engineer", "tester",
+        "architect", "debugger", "docs-writer", "orchestrator", "reviewer", "senior-engineer", "tester",
     )  # fmt: skip
 
 
