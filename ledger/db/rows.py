@@ -246,6 +246,7 @@ LIMIT = "most"  # the parameter of a statement that returns so many rows at most
 # Of a key: each column's name, and how many values it may have; None for NULL.
 Shape = tuple[tuple[str, int | None], ...]
 _ONE = -1  # value that is no tuple of them
+MAX_PADDED = 1024  # choices of values
 
 
 @cache
@@ -329,8 +330,11 @@ def _bind(key: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def width(count: int) -> int:
-    """Return how many values a statement for a choice of `count` takes: few widths, so few statements."""
-    return 1 << (count - 1).bit_length() if count else 0
+    """Return how many values a statement for a choice of `count` takes: few widths, so few statements.
+
+    A long choice is as it is: a database takes only so many values.
+    """
+    return count if not count or count > MAX_PADDED else 1 << (count - 1).bit_length()
 
 
 def pad(choices: tuple[T, ...]) -> tuple[T, ...]:

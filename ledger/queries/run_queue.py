@@ -93,7 +93,7 @@ def list_queued_in_column(
 def free_elsewhere(
     db: Connection, board_id: BoardId, columns: Iterable[str], limit: int, max_rank: int = MAX_RANK
 ) -> tuple[QueuedRow, ...]:
-    """Return runs of other columns, and those whose card left their column; by column, place and age."""
+    """Return runs of other columns, and those whose card left their column; by place and age."""
     named = {f"column_{position}": name for position, name in enumerate(columns)}
     query = _elsewhere(tuple(named))
     return all_rows(db, QueuedRow, query, board_id=board_id, max_rank=max_rank, most=limit, **named)
@@ -186,7 +186,7 @@ def _elsewhere(columns: tuple[str, ...]) -> Statement:
     query = pick(QueuedRow, runs).where(_QUEUED, _waits_for_none(), or_(others, ~_stands()))
     # First what the index knows: the card is looked at last.
     query = query.where(runs.c.board_id == bindparam("board_id"), runs.c.rank <= bindparam("max_rank"))
-    return Statement(query.order_by(runs.c.column, runs.c.rank, runs.c.serial).limit(bindparam("most")))
+    return Statement(query.order_by(runs.c.rank, runs.c.serial).limit(bindparam("most")))
 
 
 @statement

@@ -39,6 +39,9 @@ def test_a_columns_queue_goes_by_place_and_tells_what_has_none(ledger: Engine) -
         assert [queued.run_id for queued in run_queue.free(db, BOARD, "In Progress", 9)] == ["r5", "r3", "r2"]
         for columns, count in ((), 3), (("Elsewhere",), 3), (("Elsewhere", "In Progress"), 0):
             assert len(run_queue.free_elsewhere(db, BOARD, columns, 9)) == count
+        first, second, _ = elsewhere = run_queue.free_elsewhere(db, BOARD, (), 9)
+        assert [queued.run_id for queued in elsewhere] == ["r5", "r3", "r2"]
+        assert run_queue.free_elsewhere(db, BOARD, (), 9, second.rank) == (first, second)
         assert card_queries.out_of_place(db, BOARD, {}, 9) == ()
         for states, count in ((), 5), ((CardState.QUEUED,), 0), ((CardState.DONE, CardState.DRAFT), 5):
             assert len(card_queries.out_of_place(db, BOARD, {"In Progress": states, "B": ()}, 9)) == count
