@@ -41,8 +41,8 @@ def refusal_text(violations: Iterable[Violation], fork: str) -> str:
     return (
         "The repository's guardrails refuse this change, and it is not published as it is:\n\n"
         f"{text}\n\n"
-        "All your commits that are not on GitHub yet are looked at, so a later commit that takes a file away "
-        f"is not enough: write them anew. `git reset --soft {fork}` begins there; undo the above, and commit "
+        "All your commits that are not on GitHub yet are checked, so a later commit that removes a file "
+        f"is not enough: rewrite them. `git reset --soft {fork}` begins there; undo the above, and commit "
         "again. Look through the index before you commit. Do not hide what is refused in another place."
     )
 
@@ -51,7 +51,7 @@ def failure_reason(violations: Sequence[Violation], more: int) -> str:
     """Return why the run failed that did not undo the findings."""
     advice = violations[0].advice if violations else ""
     return (
-        f"the guardrails refuse the change: {list_violations(violations, more)}. What undoes it: {advice}."
-        " A new commit that undoes it is not enough, for every commit is checked: rewrite the commits"
+        f"the guardrails refuse the change: {list_violations(violations, more)}. To undo it: {advice}."
+        " A later commit is not enough, since every commit is checked: rewrite the commits"
         " (`git reset --soft`, then commit again)"
     )

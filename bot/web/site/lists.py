@@ -35,7 +35,7 @@ MAX_ACTING = 10  # cards of one list whose decisions are in the page; those of o
 @dataclass(frozen=True, slots=True)
 class CardView:
     """A card in a list; `path` is empty for a draft, which has no page. `age` is that of `age_of`.
-    `has_failed`: `why` has a failure, for which the card came where nothing runs.
+    `failed`: `why` has a failure, for which the card came where nothing runs.
     """
 
     card_id: CardId
@@ -52,7 +52,7 @@ class CardView:
     cost: str
     usd: float = 0.0
     age: str = ""
-    has_failed: bool = False
+    failed: bool = False
 
 
 class InboxRowHtml(Protocol):
@@ -87,7 +87,7 @@ def card_view(card: ListedCard, now: datetime) -> CardView:
         cost=cost_words(card.usd, card.payer) if card.usd else "",
         usd=card.usd or 0.0,
         age=age_of(card.state, now - card.state_at),
-        has_failed=card.reason == Reason.RUN_FAILED,
+        failed=card.reason == Reason.RUN_FAILED,
     )
 
 

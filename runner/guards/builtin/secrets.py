@@ -83,7 +83,7 @@ def _scanner() -> "Scanner":
 
 FINDS = "Keys, tokens and private keys in added lines, file names, messages (doubtful ones are asked about)"
 ACTION = "deny"
-_ADVICE = "take it out of every commit, and have whoever owns it make a new one"
+_ADVICE = "take it out of every commit, and have its owner replace it"
 _UNREAD = "make the change smaller, so that all of it can be looked through"
 
 

@@ -37,7 +37,7 @@ def test_only_a_card_that_a_failure_brought_tells_at_rest_why_it_is_there(reason
         CardId("PVTI_1"), "acme/shop", 1, "Say hello", "Triage", CardState.DRAFT, "r1 failed", NOW, "alice",
         RunId("r1"), "alice", 0.0, None, BoardId("PVT_1"), "", reason=reason,
     )  # fmt: skip
-    assert card_view(listed, NOW).has_failed == (reason is Reason.RUN_FAILED)
+    assert card_view(listed, NOW).failed == (reason is Reason.RUN_FAILED)
 
 
 @pytest.mark.parametrize(
