@@ -138,10 +138,11 @@ class Stand:
 
     def effort_of(self, body: Mapping[str, Any]) -> Any:
         """Return the effort that a request of any protocol asks for; None for none."""
-        for name, key in (("output_config", "effort"), ("reasoning", "effort")):
-            if isinstance(body.get(name), dict) and key in body[name]:
-                return body[name][key]
-        return body.get("reasoning_effort")
+        thinking = (body.get("generationConfig") or {}).get("thinkingConfig") or {}
+        for name in ("output_config", "reasoning"):
+            if isinstance(body.get(name), dict) and "effort" in body[name]:
+                return body[name]["effort"]
+        return body.get("reasoning_effort", thinking.get("thinkingLevel"))
 
     def usd(self) -> float:
         """Return the dollars of the run, as its events add up."""

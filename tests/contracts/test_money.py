@@ -70,9 +70,11 @@ def test_what_subagents_use_is_counted_like_everything_else(stand: Stand) -> Non
 @pytest.mark.parametrize("agent", ["opencode"], indirect=True)
 def test_a_model_of_google_works_by_its_own_protocol_and_is_counted_as_any_other(stand: Stand) -> None:
     stand.scenario(work=[SPENDING, EDIT, COMMIT, FINISH])
-    stand.run(stand.spec(model="gemini/gemini-3.8-flash"))
+    stand.run(stand.spec(model="gemini/gemini-3.8-flash", effort="low"))
     assert stand.world.ended().ending is Ending.SUCCEEDED, stand.world.ended()
     assert (stand.world.show("hello.txt"), stand.model.problems) == ("hello", [])
     served = [one for one in stand.model.served if one.tokens is not None]
     assert {one.protocol for one in served} == {"gemini"}
+    asked = {stand.effort_of(it.body) for it in stand.model.requests if it.body.get("tools")}
+    assert asked == {"low"}
     assert Decimal(str(round(stand.usd(), 6))) == round(sum(map(price, served), Decimal()), 6)

@@ -4,7 +4,7 @@ import pytest
 
 from ledger.states import Ending, RunState
 from runner.agents import load
-from tests.contracts.stand import COMMIT, EDIT, FINISH, PLAN, Stand, first_of_all
+from tests.contracts.stand import AGENTS, COMMIT, EDIT, FINISH, PLAN, Stand
 from tests.runner.world import BRANCH, git
 
 pytestmark = pytest.mark.timeout(600)
@@ -38,10 +38,9 @@ def test_a_plan_waits_for_approval_and_the_work_goes_on_in_the_same_session(stan
     assert len(stand.world.of("SessionStarted")) == 1
 
 
-@first_of_all("opencode")
+@pytest.mark.soak
+@pytest.mark.parametrize("agent", [name for name in AGENTS if load(name).efforts], indirect=True)
 def test_the_effort_of_the_policy_reaches_the_model_in_the_providers_own_words(stand: Stand) -> None:
-    if not load(stand.agent).efforts:
-        return
     stand.scenario(work=[EDIT, COMMIT, FINISH])
     stand.run(stand.spec(effort="low"))
     assert stand.world.ended().ending is Ending.SUCCEEDED, stand.world.ended()
