@@ -88,7 +88,10 @@ def as_networks(given: object) -> object:
     """
     if not isinstance(given, str):
         return given
-    networks = tuple(ipaddress.ip_network(word.strip()) for word in given.split(",") if word.strip())
+    try:
+        networks = tuple(ipaddress.ip_network(word.strip()) for word in given.split(",") if word.strip())
+    except ValueError:  # its words repeat the value
+        raise ValueError("must be addresses or networks, such as 10.0.0.7 or 10.0.0.0/24") from None
     if any(network.prefixlen == 0 for network in networks):
         raise ValueError("must be the proxy's addresses, not all of them")
     return networks

@@ -18,7 +18,8 @@ from ledger.queue import leases
 
 log = logging.getLogger(__name__)
 READER, LEASE = "traces", "traces"
-LEASE_S, WITHIN_S, TIMEOUT_S = 90.0, 40.0, 10.0
+LEASE_S = 60.0
+WITHIN_S, TIMEOUT_S = 5.0, 3.0  # deliveries need the worker, too
 BATCH = 50  # ends of runs and reviews that are read at once
 MAX_AGE = timedelta(days=1)  # of what is still sent: a collector that refuses one trace loses no more than it
 Send = Callable[[Iterable[TraceSpan]], bool]

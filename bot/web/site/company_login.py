@@ -13,7 +13,6 @@ from bot.system.config import Config
 LOGIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
 MAX_NAME = 320  # characters: the longest address of mail
 ASK = "ask your operator to add you, with your GitHub login"
-LINE = re.compile(r"(?P<name>[^=#\s][^=#]*?)\s*=\s*(?P<login>[A-Za-z0-9][A-Za-z0-9_-]{0,99})\s*")
 
 
 def login_from_proxy(config: Config, incoming: Request) -> str:
@@ -66,8 +65,8 @@ def _read_logins(path: Path, _changed_ns: int, _size: int) -> dict[str, str]:
         text = line.strip()
         if not text or text.startswith("#"):
             continue
-        match = LINE.fullmatch(text)
-        if match is None or match["name"].casefold() in logins:
+        name, login = (part.strip() for part in text.casefold().rpartition("=")[::2])
+        if not name or name in logins or not LOGIN.fullmatch(login):
             raise ValueError("a line is not `name = login`, or a name is there twice")
-        logins[match["name"].casefold()] = match["login"]
+        logins[name] = login
     return logins

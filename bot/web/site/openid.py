@@ -11,7 +11,7 @@ import threading
 from collections.abc import Mapping
 from hmac import compare_digest
 from typing import Any
-from urllib.parse import urlencode
+from urllib.parse import quote_plus, urlencode
 
 import jwt
 import requests
@@ -29,6 +29,7 @@ CLAIMS = ("iss", "sub", "aud", "exp", "iat")
 SLACK_S = 60
 MAX_BYTES = 256 * 1024  # of an answer; one that is longer is cut, so that it is not JSON
 KEPT_S = 600
+BASIC = "client_secret_basic"
 OPERATOR = "the operator has to look at the log"
 _found = TTLCache[str, Mapping[str, str]](8, KEPT_S)
 
@@ -57,11 +58,14 @@ def name_behind(config: Config, code: str, verifier: str, nonce: str) -> str:
         "grant_type": "authorization_code",
         "code": code,
         "redirect_uri": config.public_url + BACK,
-        "client_id": config.oidc_client_id,
-        "client_secret": config.oidc_client_secret.reveal(),
         "code_verifier": verifier,
     }
-    token = _ask("POST", provider["token_endpoint"], form).get("id_token")
+    headers = {}
+    if provider["takes_basic"]:
+        headers["Authorization"] = _basic(config)
+    else:
+        form |= {"client_id": config.oidc_client_id, "client_secret": config.oidc_client_secret.reveal()}
+    token = _ask("POST", provider["token_endpoint"], form, headers).get("id_token")
     if not isinstance(token, str):
         raise SignInError(f"the company's provider sent no ID token: {OPERATOR}")
     claims = _check_token(config, token, _ask("GET", provider["jwks_uri"]), nonce)
@@ -122,7 +126,7 @@ def _key_of(token: str, keys: Mapping[str, Any]) -> jwt.PyJWK:
 
 @cached(_found, lock=threading.Lock())
 def _discover(issuer: str) -> Mapping[str, str]:
-    """Return the provider's addresses, for ten minutes. Raises SignInError."""
+    """Return the provider's addresses, and how it takes a password, for ten minutes. Raises SignInError."""
     found = _ask("GET", f"{issuer.rstrip('/')}/.well-known/openid-configuration")
     if found.get("issuer") != issuer:
         raise SignInError(f"CARDINAL_OIDC_ISSUER is not the issuer that the provider names: {OPERATOR}")
@@ -133,15 +137,26 @@ def _discover(issuer: str) -> Mapping[str, str]:
         if not isinstance(address, str) or not address.startswith(scheme):
             raise SignInError(f"the company's provider has no {name}: {OPERATOR}")
         addresses[name] = address
-    return addresses
+    methods = found.get("token_endpoint_auth_methods_supported", [BASIC])  # what it is where nothing is said
+    return {**addresses, "takes_basic": BASIC if isinstance(methods, list) and BASIC in methods else ""}
 
 
-def _ask(method: str, address: str, form: Mapping[str, str] | None = None) -> dict[str, Any]:
+def _basic(config: Config) -> str:
+    """Return Cardinal's password for the provider, as rfc-editor.org/rfc/rfc6749#section-2.3.1 writes it."""
+    pair = (quote_plus(part) for part in (config.oidc_client_id, config.oidc_client_secret.reveal()))
+    return f"Basic {base64.b64encode(':'.join(pair).encode()).decode()}"
+
+
+def _ask(
+    method: str,
+    address: str,
+    form: Mapping[str, str] | None = None,
+    headers: Mapping[str, str] | None = None,
+) -> dict[str, Any]:
     """Return the provider's answer, an object. Raises SignInError, whose words show no secret."""
     try:
-        answer = send_plain(
-            method, address, headers={"Accept": "application/json"}, timeout_s=WAIT_S, form=form, stream=True
-        )
+        accept = {"Accept": "application/json", **(headers or {})}
+        answer = send_plain(method, address, headers=accept, timeout_s=WAIT_S, form=form, stream=True)
         with answer:
             content = json.loads(answer.raw.read(MAX_BYTES, decode_content=True))
     except (requests.RequestException, OSError, ValueError):

@@ -1,5 +1,6 @@
 """Signing in by a company's own means: at a proxy that names people, or at an OpenID provider."""
 
+import base64
 import json
 import threading
 import time
@@ -177,8 +178,9 @@ def test_settings_that_do_not_go_together_are_refused(
     tmp_path: Path, given: dict[str, str], problem: str
 ) -> None:
     environ = {"CARDINAL_HOME": str(tmp_path)} | {f"CARDINAL_{name}": text for name, text in given.items()}
-    with pytest.raises(configuration.ConfigError, match=problem):
+    with pytest.raises(configuration.ConfigError, match=problem) as refused:
         configuration.read(environ, tmp_path)
+    assert "proxy.local" not in str(refused.value)
 
 
 @dataclass
@@ -225,7 +227,8 @@ def provider() -> Iterator[Provider]:
 
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["Content-Length"])).decode()
-            provider.forms.append({name: values[0] for name, values in parse_qs(body).items()})
+            form = {name: values[0] for name, values in parse_qs(body).items()}
+            provider.forms.append({**form, "header": self.headers.get("Authorization", "")})
             self.answer({"id_token": provider.token(), "access_token": "unused", "token_type": "Bearer"})
 
         def answer(self, content: dict[str, Any]) -> None:
@@ -370,6 +373,29 @@ def test_a_provider_may_change_its_key_between_two_sign_ins(provider: Provider, 
     for kid in ("k1", "k2"):
         provider.key, provider.kid = ec.generate_private_key(ec.SECP256R1()), kid
         assert openid.name_behind(config, "code", "verifier", "n") == "bob"
+
+
+@pytest.mark.parametrize(
+    "methods", [None, ["client_secret_post"], ["client_secret_post", "client_secret_basic"]]
+)
+def test_the_clients_secret_goes_as_the_provider_takes_it(
+    provider: Provider, tmp_path: Path, methods: list[str] | None
+) -> None:
+    provider.asked = {"nonce": "n"}
+    if methods:
+        provider.discovery = {"token_endpoint_auth_methods_supported": methods}
+    config = replace(openid_config(provider, tmp_path), oidc_client_secret=Secret("the client's: 100%"))
+    openid.name_behind(config, "code", "verifier", "n")
+    (form,) = provider.forms
+    secret = base64.b64encode(f"{CLIENT}:the+client%27s%3A+100%25".encode()).decode()
+    if methods == ["client_secret_post"]:
+        assert (form["client_id"], form["client_secret"], form["header"]) == (
+            CLIENT,
+            "the client's: 100%",
+            "",
+        )
+    else:
+        assert ("client_secret" in form, form["header"]) == (False, f"Basic {secret}")
 
 
 def test_an_address_of_mail_counts_only_once_it_is_verified(provider: Provider, tmp_path: Path) -> None:
