@@ -23,7 +23,7 @@ MARKER = re.compile(r"<!-- cardinal:(\S+):[0-9a-f]{64} -->")
 CHANGING = re.compile(
     r"\b\d{10,}\b|127\.0\.0\.1:\d+"
     r"|\b[0-9a-f]{40}\b|\b[0-9a-f]{7,12}\b|\b[0-9a-f]{64}\b|\d{4}-\d\d-\d\d[T ][\d:.]+(Z|\+00:00| UTC)?"
-    r"|\b\d\d:\d\d(:\d\d)?\b( UTC)?|(less than )?(a|\b[\d.]+) ?(ms|s|min|minutes?|hours?|h|seconds?)\b"
+    r"|\b\d\d:\d\d(:\d\d)?\b( UTC)?|(less than |under )?(a|\b[\d.]+) ?(ms|s|min|minutes?|hours?|h|seconds?)\b"
 )
 RUN = (
     *("run_id", "attempt", "kind", "column", "branch", "by", "state", "ending", "reason", "usd", "turns"),
@@ -36,6 +36,7 @@ class Ending:
     """Everything that must be as in the quiet play."""
 
     cards: tuple[str, ...]
+    issues: tuple[str, ...]
     pulls: dict[str, str]
     markers: dict[str, int]
     texts: tuple[str, ...]
@@ -83,6 +84,7 @@ def look(cardinal: Cardinal, *, with_activity: bool) -> Ending:
     checks = cardinal.forge.store.checks.all(cardinal.repo)
     return Ending(
         cards=tuple(sorted(_card(cardinal, item) for item in items)),
+        issues=tuple(sorted(f"{it.title} ({it.state})" for it in cardinal.repo.issues.values())),
         pulls={
             pull.head_ref: f"{pull.issue.state} merged={pull.merged_at is not None} draft={pull.draft}"
             for pull in pulls

@@ -26,7 +26,6 @@ from ledger.queue import inbox, outbox, refresh_requests
 from ledger.queue.leases import Lease
 from ledger.queue.outbox import Entry
 from ledger.states import Ending
-from runner.git.mirror import Mirror
 from tests.faults import playing
 from tests.faults.cells import Cell
 from tests.faults.points import Fault
@@ -186,15 +185,6 @@ def _serves_before_it_reads(real: Real) -> Real:
     return sync
 
 
-def _inits_in_place(_: Real) -> Real:
-    def make_whole(mirror: Mirror) -> None:
-        if not (mirror.path / "HEAD").exists():
-            mirror.path.mkdir(parents=True, exist_ok=True)
-            mirror.query("init", "--bare", "--quiet", ".")
-
-    return make_whole
-
-
 def _ends_the_run(_: Real) -> Real:
     return lambda run, killed="": RunEnded(run.run_id, Ending.LOST, "", "", run.state)
 
@@ -297,10 +287,6 @@ REPAIRS = (
     Repair(
         "the entry and its event are settled in one transaction, the event not first",
         *("bot.outbox.publisher:_settle", _events_first, "quiet", "commit:PullOpened", KEPT[1:]),
-    ),
-    Repair(
-        "a mirror is made whole or not at all",
-        *("runner.git.mirror:Mirror.make_whole", _inits_in_place, "work", "run_git", (Fault.KILL_AFTER,)),
     ),
     Repair(
         "a look that is older than what is known changes nothing",
