@@ -19,7 +19,8 @@ from rq.serializers import JSONSerializer
 
 import docker
 from bot.system import redis as embedded_redis
-from runner.workspaces.backends.docker import DEFAULT_IMAGE, Docker
+from runner.workspaces.backends.docker import Docker
+from runner.workspaces.contract import DEFAULT_IMAGE
 from runner.workspaces.docker.engine import engine_address
 from tests.bench.figures import Figure, percentile
 

@@ -10,7 +10,8 @@ from click.testing import CliRunner
 
 from bot.cli import main
 from forge.demo.people import wait_for
-from runner.workspaces.backends.docker import DEFAULT_IMAGE, RUN_LABEL
+from runner.workspaces.backends.docker import RUN_LABEL
+from runner.workspaces.contract import DEFAULT_IMAGE
 from tests.bot.admin.clone.conftest import POLICY, commit
 from tests.containers.engine import Bench
 from tests.house.source import ROOT

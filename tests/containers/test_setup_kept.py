@@ -6,8 +6,8 @@ from contextlib import contextmanager
 import pytest
 
 from runner.errors import WorkspaceError
-from runner.workspaces.backends.docker import DEFAULT_IMAGE, home_of
-from runner.workspaces.contract import CleanWorkspace
+from runner.workspaces.backends.docker import home_of
+from runner.workspaces.contract import DEFAULT_IMAGE, CleanWorkspace
 from runner.workspaces.docker import seeds
 from runner.workspaces.docker.engine import Engine, engine_address
 from tests.containers.engine import Bench, sh

@@ -16,9 +16,9 @@ from ledger.ids import CardId, RunId
 from runner.errors import OversizedRepositoryError, WorkspaceError
 from runner.exec.child import finish
 from runner.exec.deadline import KILL_S
-from runner.workspaces.backends.docker import DEFAULT_IMAGE, Docker
+from runner.workspaces.backends.docker import Docker
 from runner.workspaces.card_folder import Folder
-from runner.workspaces.contract import Tenancy, Workspace
+from runner.workspaces.contract import DEFAULT_IMAGE, Tenancy, Workspace
 from runner.workspaces.docker.errors import EngineSlowError
 from tests.containers.engine import Bench, git, hear_until, places_in, sh, start
 from tests.waiting import until

@@ -49,7 +49,7 @@ def build(names: Sequence[str], settings: Mapping[str, str]) -> int:
         lock = {"IMAGES_LOCK": os.environ.get("IMAGES_LOCK", str(original))}
         return subprocess.run(
             ["bash", str(folder / "scripts/images"), *names],
-            env=os.environ | lock | settings,
+            env={**os.environ, **lock, **settings},
             timeout=LIMIT_S,
             check=False,
         ).returncode
