@@ -14,8 +14,6 @@ from runner.agents.acp.dialogue import AcpDialogue
 from runner.agents.contract import Layout, Metering, Phase, Task
 from runner.run.provider import SETTINGS
 
-NO_KEY = "cardinal-gateway"  # where a key would be: the gateway knows the real one
-
 
 def _require_inside(path: str) -> str:
     if not path or path.startswith("/") or ".." in PurePosixPath(path).parts or path == ".":
