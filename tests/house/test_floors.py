@@ -46,6 +46,7 @@ THREADS = {
     "_thread.start_new_thread",
 }
 THREADS_LIVE_IN = (
+    "runner/agents/acp/in_container/",  # passes the input of a program on while it runs
     "forge/",
     "bot/web/group_commit.py",
     "bot/web/live/streams.py",

@@ -21,7 +21,7 @@ MAX_PATHS = 100
 _OF_BOARD = (f"mcp__{BOARD}__", f"mcp_{BOARD}_", f"{BOARD}_")
 _BOARD_TOOL = re.compile(rf"(mcp__?)?{BOARD}__?({'|'.join(TOOLS)})")
 # What tools of kind `other` call a file, and what they would write into it.
-_PATHS = frozenset({"path", "file", "file_path", "filePath", "absolute_path"})
+_PATHS = frozenset({"path", "file", "file_path", "filePath", "filepath", "absolute_path"})
 _TEXTS = frozenset({
     "content", "contents", "text", "file_text", "new_str", "new_string", "newString", "newText", "after",
     "replace", "patch", "diff", "edits",

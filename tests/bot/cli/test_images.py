@@ -9,6 +9,7 @@ import pytest
 from bot.admin.images import context
 from tests.house.source import ROOT
 from tests.house.test_demo import DOCKER
+from tests.runner.agents.test_program_file import OWN, write
 
 CARDINAL = (ROOT / ".venv/bin/cardinal", "images")
 NOTED = 'build*)\n    echo "$@" >>"$NOTES"; find . -name "*.py" | head -n 1 >>"$NOTES"'
@@ -74,3 +75,22 @@ def test_a_build_has_a_limit(stand_in: dict[str, str], tmp_path: Path) -> None:
 def test_a_cardinal_in_an_image_says_where_images_are_made() -> None:
     with pytest.raises(context.NoRecipesError, match="run this on its host"):
         context.script("absent")
+
+
+def test_the_image_of_an_operators_agent_is_built_by_its_file(
+    stand_in: dict[str, str], tmp_path: Path
+) -> None:
+    lines = OWN + "image: acme/mine:1\npackage: npm:mine-{arch}\ndebian: [libgomp1, git]\n"
+    write(tmp_path / "agents", lines)
+    environment = stand_in | {"CARDINAL_HOME": str(tmp_path)}
+    built = run(CARDINAL[0], "agents", "--build", "mine", environment=environment, cwd=tmp_path)
+    assert built.returncode == 0, built.stderr + built.stdout
+    agents_image, _, own, _ = (tmp_path / "notes").read_text().splitlines()
+    assert "-t cardinal/agent:latest " in agents_image
+    for words in (
+        "--build-arg PACKAGE=npm:mine-{arch} --build-arg VERSION=1.2.3 --build-arg PROGRAM=mine",
+        "--build-arg DEBIAN=libgomp1 git",
+        "--label cardinal.agent.mine=1.2.3",
+        "-f docker/program/Dockerfile -t acme/mine:1",
+    ):
+        assert words in own
