@@ -36,6 +36,7 @@ _WANTED = {
     "link_card": "the dependency was not made",
     "cancel_merge": "GitHub's own merge of the pull request could not be cancelled",
     "close_pull": "the pull request could not be closed",
+    "supersede_pull": "the pull request that another one replaces could not be closed",
     "delete_branch": "the branch could not be deleted",
 }
 
