@@ -122,9 +122,9 @@ REFERENCE: Mapping[str, ReferencePage] = {
         "point a cell. After the fault new processes start, and the story must end as the quiet one did: "
         "cards, merges, branches, checks, money to the cent, each comment once and with the same words, the "
         "hash chain whole, views equal to their replay, and nothing stuck. CI plays one cell of each class "
-        "(the same site, act, events and fault), `scripts/soak` all of them, and a second kill in the "
-        "recovery from whatever reached GitHub. `scripts/faults --list` prints every cell, and "
-        "`scripts/faults CELL` plays one.",
+        "(the same site, act, events and fault), but for those that only `work`, `lane` or `findings` reach. "
+        "`scripts/soak` plays all cells, and a second kill in the recovery from whatever reached GitHub. "
+        "`scripts/faults --list` prints every cell, and `scripts/faults CELL` plays one.",
         (
             Section("Points and faults", faults.kinds),
             Section("Stories", faults.stories),

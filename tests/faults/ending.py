@@ -27,7 +27,7 @@ CHANGING = re.compile(
 )
 RUN = (
     *("run_id", "attempt", "kind", "column", "branch", "by", "state", "ending", "reason", "usd", "turns"),
-    *("plan_revision", "plan_approved", "questions", "iteration", "full_runs", "commits", "cause"),
+    *("plan_revision", "plan_approved", "questions", "commits", "cause"),  # not how often checks were run
 )
 
 
