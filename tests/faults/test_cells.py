@@ -39,7 +39,11 @@ def test_one_cell_of_each_class_ends_as_the_quiet_story(share: int) -> None:
 def test_the_points_are_those_of_the_record() -> None:
     points = record.points_of((name, playing.quiet(name).trace) for name in STORIES)
     kept = record.read()["points"]
-    here, there = ({(story, site) for story in each for site in each[story]} for each in (points, kept))
+    # A run's events are written together as they come, which the wall's clock decides.
+    here, there = (
+        {(story, site) for story in each for site in each[story] if "@runner/run/log." not in site}
+        for each in (points, kept)
+    )
     assert sorted(here ^ there) == [], "run scripts/faults --record, then scripts/docs"
 
 
