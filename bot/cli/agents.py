@@ -130,7 +130,7 @@ def _program_of(name: str, config: Config) -> AcpProgram:
     if not isinstance(agent, AcpAgent) or not agent.image:
         raise CliError(f"{name} is in the agents' image: run `cardinal images agent`")
     if not agent.program.package:
-        raise CliError(f"the file of {name} names no `package`, such as npm:NAME or pypi:NAME: add it")
+        raise CliError(f"the file of {name} names no `package`, such as npm:NAME: add it")
     return agent.program
 
 

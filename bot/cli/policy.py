@@ -179,20 +179,28 @@ def profiles(as_json: bool) -> None:
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     help="A policy file that keeps what the recipe does not replace.",
 )
-def print_recipe(name: str | None, file: Path | None) -> None:
-    """List the recipes to start a board from, or print one as a policy file.
+@json_option
+def print_recipe(name: str | None, file: Path | None, as_json: bool) -> None:
+    """List recipes for boards, or print one.
+
+    It is a whole policy file. With --file, it is that file with the recipe's columns.
 
     \b
     Example:
       cardinal policy recipes pipeline > .github/cardinal.yml
     """
     if name is None:
-        for each in recipes.list_recipes():
-            click.echo(f"{each}: {recipes.recipe_title(recipes.read_recipe(each))}")
+        titles = {each: recipes.recipe_title(recipes.read_recipe(each)) for each in recipes.list_recipes()}
+        listed = [{"name": each, "title": title} for each, title in titles.items()]
+        show(listed, as_json=as_json, text=lambda: [f"{each}: {title}" for each, title in titles.items()])
         return
     text = recipes.read_recipe(name)
     try:
-        click.echo(start_from(file.read_text(encoding="utf-8"), text) if file else text, nl=False)
+        text = start_from(file.read_text(encoding="utf-8"), text) if file else text
+        if as_json:
+            show({"name": name, "text": text}, as_json=True, text=list)
+        else:
+            click.echo(text, nl=False)
     except UnicodeDecodeError as error:
         raise CliError(f"{file} is not UTF-8: save it as UTF-8, then try again") from error
     except PolicyError as error:

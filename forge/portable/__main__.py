@@ -92,7 +92,7 @@ ROOM_BYTES = 1 << 20  # with less, a ledger cannot be written
 POLL_S = 1.0  # between two looks at the person's branches
 # How Cardinal's settings begin by which models are paid; `cardinal try` takes them from the environment.
 PAYMENT = (
-    *("ANTHROPIC_API_KEY", "OPENAI_API_KEY"),
+    *("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY"),
     *(
         f"CARDINAL_{name}"
         for name in (*launch.PROVIDERS, "SUBSCRIPTION", "ALLOW_SUBSCRIPTION", "VERTEX", "BEDROCK", "PRICES")

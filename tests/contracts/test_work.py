@@ -38,7 +38,7 @@ def test_a_plan_waits_for_approval_and_the_work_goes_on_in_the_same_session(stan
     assert len(stand.world.of("SessionStarted")) == 1
 
 
-@pytest.mark.soak
+@pytest.mark.soak(instead="tests/conformance/test_agents.py")
 @pytest.mark.parametrize("agent", [name for name in AGENTS if load(name).efforts], indirect=True)
 def test_the_effort_of_the_policy_reaches_the_model_in_the_providers_own_words(stand: Stand) -> None:
     stand.scenario(work=[EDIT, COMMIT, FINISH])

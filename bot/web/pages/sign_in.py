@@ -17,7 +17,8 @@ from bot.github.api import roles
 from bot.github.errors import GithubError, NotFoundError
 from bot.github.oauth import AGAIN, BACK, Person, SignInError
 from bot.system.secret import Secret
-from bot.web.site import company_login, openid
+from bot.web.site.company import login as company_login
+from bot.web.site.company import openid
 from bot.web.site.layout import VISIT_S, Site
 from bot.web.site.seal import Seal
 from ledger.log import event_store

@@ -22,7 +22,7 @@ from bot.system.github_address import GITHUB_API, web_root
 from bot.system.secret import Secret
 from bot.web.assets import files
 from bot.web.authorization import BusyError, Readers, RequestLimiter
-from bot.web.site import company_login
+from bot.web.site.company import login as company_login
 from bot.web.site.seal import Seal
 from bot.web.site.visibility import VisibleLedger
 from ledger.log import event_store

@@ -41,8 +41,8 @@ _Inside = Annotated[str, AfterValidator(_require_inside)]
 _Text = Annotated[str, BeforeValidator(_dump_json)]
 # Of a Docker image: what a policy may name is narrower, and this is the operator's own word.
 _Image = Annotated[str, StringConstraints(pattern=r"^([a-z0-9][a-zA-Z0-9._/:@-]{0,299})?$")]
-# `npm:` or `pypi:`, and the name there; {arch} is the processor as Node calls it.
-_PACKAGE = r"^((npm|pypi):@?[A-Za-z0-9][A-Za-z0-9._/-]{0,199}(\{arch\})?)?$"
+# `npm:`, and the name there; {arch} is the processor as Node calls it.
+_PACKAGE = r"^(npm:@?[A-Za-z0-9][A-Za-z0-9._/-]{0,199}(\{arch\})?)?$"
 _Package = Annotated[str, StringConstraints(pattern=_PACKAGE)]
 _Debian = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9.+-]{0,99}$")]
 _Version = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9.+_-]{0,49}$")]

@@ -30,7 +30,7 @@ OTHERS = {
 def test_ways_to_pay_come_along_and_settings_of_another_cardinal_do_not() -> None:
     usual = dict.fromkeys(USUAL.values(), "sk-usual")
     given = environment_of({**PAID, **OTHERS, **usual})
-    keys = ("CARDINAL_", "ANTHROPIC_", "OPENAI_", "GITHUB_")
+    keys = ("CARDINAL_", "ANTHROPIC_", "OPENAI_", "GEMINI_", "GITHUB_")
     assert {name: text for name, text in given.items() if name.startswith(keys)} == PAID | usual
 
 

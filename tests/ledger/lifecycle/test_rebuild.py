@@ -29,7 +29,7 @@ from ledger.events.instruction import InstructionsStacked, LayerTold
 from ledger.events.publication import EntryGivenUp
 from ledger.events.pull import MergeAwaited, PullChanged, PullOpened, ReviewSubmitted, Thread
 from ledger.events.related import Blocker, CardProposed, LinksSeen
-from ledger.events.run import RunClaimed, RunEnded, RunRequeued, RunStepped, UsageMetered
+from ledger.events.run import BranchExported, RunClaimed, RunEnded, RunRequeued, RunStepped, UsageMetered
 from ledger.events.schedule import ScheduleDue, ScheduleSet
 from ledger.events.subscription import CardSubscribed
 from ledger.ids import EntryKey, RunId
@@ -125,6 +125,7 @@ def test_replay_equals_increment_over_every_kind(ledger: Engine) -> None:
         ScheduleDue(BOARD, "nightly", later(60), later(120)),
         CardSubscribed(CARD, "bob", RunId("")),
         CardProposed(RUN, 9, "More", "", ""),
+        BranchExported(RunId("r8"), "cardinal/7", "b0", "c0", 1, 2, 1, ("a.py",)),
     ]
     count = append_legal(ledger, events)
     with event_store.reading(ledger) as db:

@@ -194,7 +194,7 @@ def test_a_command_below_which_more_is_said_is_asked_about_unless_it_is_safe(nam
 
 def test_what_stops_work_is_safe() -> None:
     safe = {name for name in COMMANDS.names() if COMMANDS.load(name).IS_SAFE}
-    assert safe == {"block", "cancel", "explain", "help", "pause", "status", "stop-all"}
+    assert safe == {"block", "cancel", "compare", "explain", "help", "pause", "status", "stop-all"}
 
 
 @pytest.mark.parametrize("line", ["/carding x", "/cardina qqq", "/cardinalx", "//////", "`/cardinal"])

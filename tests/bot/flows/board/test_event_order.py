@@ -283,7 +283,9 @@ def test_a_step_of_a_tick_that_fails_keeps_no_other_from_its_turn(
 def test_a_policy_that_this_version_cannot_read_starts_nothing_and_stops_nothing(cardinal: Cardinal) -> None:
     (_, working), item = at_work(cardinal), cardinal.new()
     cardinal.catch_up()
-    strange = PolicyLoaded(cardinal.board_id, "d", POLICY.replace("scripted", "gemini"), "c")
+    strange = PolicyLoaded(
+        cardinal.board_id, "d", POLICY.replace("archetype: execution", "archetype: invention"), "c"
+    )
     with event_store.writing(cardinal.services.engine) as db:
         event_store.append(db, strange, at=cardinal.clock())
         reactor.advance(db, now=cardinal.clock())

@@ -112,7 +112,7 @@ def test_a_repository_has_personas_of_its_own_and_a_person_lets_a_stage_begin(ca
 @pytest.mark.parametrize(
     ("persona", "words"),
     [
-        ("", ("unknown persona `sceptic`", "architect, debugger, docs-writer, odd, reviewer")),
+        ("", ("unknown persona `sceptic`", "architect, debugger, docs-writer, odd, orchestrator")),
         ("Just be nice.", ("persona `sceptic`: line 1: a persona must begin with `---`",)),
         (
             SCEPTIC.replace("description", "model: gpt-9\ndescription"),

@@ -25,8 +25,8 @@ from bot.system.secret import Secret
 from bot.system.setting_types import as_networks
 from bot.web.app import make_web
 from bot.web.live.streams import Streams
-from bot.web.site import openid
-from bot.web.site.company_login import login_from_proxy
+from bot.web.site.company import openid
+from bot.web.site.company.login import login_from_proxy
 from bot.web.wsgi import environ_of
 from tests.bot.web.pages.world import PUBLIC, Pages
 

@@ -1,4 +1,4 @@
-"""A column's form: it says what a change would do, and makes it a pull request that keeps the file's form."""
+"""A column's form and `policy_recipes`: they say what a change would do, and make it a pull request."""
 
 import json
 import re
