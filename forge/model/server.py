@@ -159,23 +159,39 @@ def _chat(body: dict[str, Any]) -> Conversation:
     )
 
 
+def _take_call(calls: list[Used], waiting: list[Used], result: Mapping[str, Any]) -> str:
+    """Return the id of the call that a result of Gemini answers: the one it names, else the next of its tool.
+
+    A session that was loaded may tell a result twice.
+    """
+    own = str(result.get("id") or "")
+    named = [call for call in calls if own and call.call_id == own]
+    used = next(iter(named or [call for call in waiting if call.name == result["name"]]), None)
+    if used is None:
+        raise KeyError(f"a result of {result['name']}, which was not called")
+    if used in waiting:
+        waiting.remove(used)
+    return used.call_id
+
+
 def _gemini(body: dict[str, Any], model: str, *, stream: bool) -> Conversation:
     system = texts((body.get("systemInstruction") or {}).get("parts"))
     entries: list[Words | Used | Outcome] = []
-    waiting: list[Used] = []  # a result names the tool, not always the call
+    calls, waiting = list[Used](), list[Used]()  # a result names the tool, not always the call
     for content in body.get("contents", ()):
         for part in content.get("parts") or ():
             if "functionCall" in part:
                 call = part["functionCall"]
-                waiting.append(Used(gemini.read_call_id(part), call["name"], call.get("args")))
-                entries.append(waiting[-1])
+                used = Used(gemini.read_call_id(part), call["name"], call.get("args"))
+                calls.append(used)
+                waiting.append(used)
+                entries.append(used)
             elif "functionResponse" in part:
                 result = part["functionResponse"]
-                used = next(call for call in waiting if call.name == result["name"])
-                waiting.remove(used)
+                call_id = _take_call(calls, waiting, result)
                 said = result.get("response")
                 failed = isinstance(said, dict) and "error" in said
-                entries.append(Outcome(used.call_id, gemini.described(said), failed))
+                entries.append(Outcome(call_id, gemini.described(said), failed))
             elif content.get("role") == "user" and not part.get("thought") and part.get("text"):
                 entries += _words(part["text"], system)
     names = frozenset(

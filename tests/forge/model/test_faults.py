@@ -208,6 +208,20 @@ def test_a_request_that_makes_no_sense_is_refused_and_is_a_problem(begin: Begin)
     assert requests.post(agent.url + "/v1/embeddings", json={}, timeout=60).status_code == 404
 
 
+@pytest.mark.parametrize("begin", ["gemini"], indirect=True)
+def test_gemini_may_tell_a_result_twice_but_never_one_without_a_call(begin: Begin) -> None:
+    agent, model = begin({"board": {"tool": "tick", "input": {"done": 1}}}, {"say": "Over."})
+    call = agent.round().calls[0]
+    result = {"functionResponse": {"id": call.call_id, "name": call.name, "response": {"output": "ok"}}}
+    agent.conversation[-1]["parts"] = [result, result]
+    assert agent.round().text == "Over."
+    assert model.problems == []
+    stray = {"functionResponse": {"name": "never_called", "response": {"output": "ok"}}}
+    agent.conversation.append({"role": "user", "parts": [stray]})
+    assert agent.post().status_code == 400
+    assert len(model.problems) == 1
+
+
 def test_a_subagent_plays_steps_of_its_own(begin: Begin) -> None:
     parts = {"reader": [{"run": "echo read > read.txt"}, {"say": "I have read it."}]}
     agent, model = begin({"subagent": "reader"}, {"progress": "Read"}, subagents=parts)
