@@ -70,7 +70,7 @@ def _obstacle(snapshot: Snapshot, run: RunRow) -> str:
         return "the card left the board"
     if run.kind != RERUN:
         again = f"`/cardinal rerun {name}` does it again beside the card, to be chosen then"
-        return f"{name} is no run beside the card's own. {again}"
+        return f"{name} is not a run beside the card's own. {again}"
     if run.alive:
         doing = (
             f"waits: it asked for a person, or for its turn ({run.status})"

@@ -26,6 +26,8 @@ def carry_out(context: OutboxContext, intent: ClosePull, entry: Entry) -> ActRes
     if pull is None or card.pull_state != "open" or not (card.archived or card.given_up):
         return ActResult()  # closed or merged already, or the card was taken up again
     outcome = close_with_reason(context, entry, pull, intent.because)
+    if outcome is None:
+        return ActResult()  # its delivery says whether it was merged
 
     def events(db: Connection) -> tuple[Event, ...]:
         fresh = cards.get(db, intent.card_id)
@@ -36,8 +38,12 @@ def carry_out(context: OutboxContext, intent: ClosePull, entry: Entry) -> ActRes
     return ActResult(outcome.remote_id, outcome.digest, events)
 
 
-def close_with_reason(context: OutboxContext, entry: Entry, pull: CommentThread, because: str) -> ActResult:
-    """Post the reason and close the pull request; one that is closed or merged stays as it is."""
+def close_with_reason(
+    context: OutboxContext, entry: Entry, pull: CommentThread, because: str
+) -> ActResult | None:
+    """Post the reason and close the pull request; None where GitHub has it closed or merged already."""
+    if pulls.read(context.hub, pull.repository, pull.number).state != "open":
+        return None
     why = f"Closed without merging: {line(because.rstrip('. '), 500)}. Its commits stay in this pull request."
     outcome = publish_comment(context, entry, pull, why)
     try:

@@ -12,4 +12,5 @@ ACT = Act("supersede:{card_id}:{number}", ordered=True)
 
 def carry_out(context: OutboxContext, intent: SupersedePull, entry: Entry) -> ActResult:
     """Post the reason, then close; a closed or merged one needs nothing."""
-    return close_with_reason(context, entry, CommentThread(intent.repository, intent.number), intent.because)
+    pull = CommentThread(intent.repository, intent.number)
+    return close_with_reason(context, entry, pull, intent.because) or ActResult()

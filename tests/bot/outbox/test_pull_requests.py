@@ -20,6 +20,7 @@ from rules.intents.outbound import (
     MarkReady,
     MergePull,
     OpenPull,
+    SupersedePull,
     UpdatePull,
 )
 from tests.bot.outbox.conftest import BRANCH, Stage
@@ -270,6 +271,27 @@ def test_an_abandoned_pull_request_is_closed_with_a_reason(stage: Stage) -> None
     assert isinstance(stage.events(PullChanged)[0], PullChanged)
     stage.do(ClosePull(stage.card_id, "again"))
     assert len(pull.issue.comments) == 1
+
+
+@pytest.mark.parametrize("crash", [False, True])
+def test_a_pull_request_that_another_one_replaces_is_closed_once(stage: Stage, crash: bool) -> None:
+    pull = stage.pull()
+    if crash:
+        stage.fault(method="PATCH", path=r"/pulls/\d+$", status=502, after=True, cut=True)
+    for _ in range(2):
+        stage.do(SupersedePull(stage.card_id, "acme/shop", pull.number, "alice chose r13"))
+    assert (pull.issue.state, pull.merged_at) == ("closed", None)
+    assert ["alice chose r13" in comment.body for comment in pull.issue.comments] == [True]
+
+
+def test_of_a_pull_request_that_was_merged_meanwhile_nobody_says_that_it_was_not(stage: Stage) -> None:
+    pull = stage.pull(draft=False)
+    stage.happen(IssueClosed(stage.card_id, "not_planned", "alice", trusted=True))
+    stage.forge.store.pulls.merge(pull, actor=stage.alice)
+    stage.do(ClosePull(stage.card_id, "The issue was closed as not planned."))
+    stage.do(SupersedePull(stage.card_id, "acme/shop", pull.number, "alice chose r13"))
+    assert pull.issue.comments == []
+    assert stage.events(PullChanged) == []
 
 
 @pytest.mark.parametrize("crash", [False, True])
