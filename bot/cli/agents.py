@@ -15,7 +15,6 @@ from bot.system import model_keys
 from bot.system.config import Config
 from runner import agents
 from runner.agents.acp.program import AcpAgent, AcpProgram
-from runner.agents.contract import Metering
 from runner.errors import RunnerError
 from runner.run.provider import how_to_pay
 from runner.session import chat
@@ -87,14 +86,13 @@ def _facts_of(name: str, config: Config, *, checks: bool) -> AgentFacts:
         agent = agents.load(name, config.agents)
     except RunnerError as error:
         return AgentFacts(name, problem=str(error))
-    counts = agent.program.metering if isinstance(agent, AcpAgent) else Metering.GATEWAY
     lacks = checks and lacks_program(agent)
     return AgentFacts(
         agent=name,
         version=agent.version,
         protocol="ACP" if isinstance(agent, AcpAgent) else "its own",
         keys=" or ".join(agent.secrets),
-        metering=str(counts) if agent.secrets else "",
+        metering=str(agent.metering) if agent.secrets else "",
         image=image_of(agent),
         problem=f"{image_of(agent)} has no {name} {agent.version}: {image_command(agent)}" if lacks else "",
     )
@@ -105,7 +103,7 @@ def _try_agent(name: str, model: str, config: Config) -> dict[str, object]:
     agent = agents.load(name, config.agents)
     paid = model_keys.providers(config, config.board_owner)
     if agent.secrets and not set(agent.secrets) & set(paid):
-        raise CliError(f"nobody pays for {name}: {how_to_pay(agent.provider(model))}")
+        raise CliError(f"no key pays for {name}: {how_to_pay(agent.provider(model))}")
     began = time.monotonic()
     answer = chat.ask_once(
         name,

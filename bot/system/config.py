@@ -303,7 +303,7 @@ class Config:
     )
     metrics_token: Secret = Field(
         Secret(),
-        description="The token with which a monitoring system may read `/metrics`; nobody may without one.",
+        description="The token with which a monitoring system reads `/metrics`; without one it is closed.",
     )
 
     @property

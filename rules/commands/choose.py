@@ -72,12 +72,9 @@ def _obstacle(snapshot: Snapshot, run: RunRow) -> str:
         again = f"`/cardinal rerun {name}` does it again beside the card, to be chosen then"
         return f"{name} is not a run beside the card's own. {again}"
     if run.alive:
-        doing = (
-            f"waits: it asked for a person, or for its turn ({run.status})"
-            if run.state in _WAITS
-            else "works"
-        )
-        return f"{name} {doing}. Choose it once it has ended, or stop it with `/cardinal cancel {name}`"
+        doing = "waiting" if run.state in _WAITS else "at work"
+        stop = f"`/cardinal cancel {name}` stops it"
+        return f"{name} is still {doing} ({run.status}). Choose it once it has ended; {stop}"
     if run.ending is not Ending.SUCCEEDED:
         again = f"`/cardinal rerun {name}` tries again"
         return f"{name} {run.ending}, and only a run that succeeded can be chosen: {again}"

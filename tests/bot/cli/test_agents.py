@@ -49,7 +49,7 @@ def test_a_file_that_is_wrong_is_a_line_of_the_list_and_the_exit_code(home: Path
         (("--build", "qwen"), "run `cardinal images agent`"),
         (("--build", "scripted"), "comes with Cardinal and needs no image"),
         (("--build", "mine"), "names no `package`"),
-        (("--try", "mine"), "nobody pays for mine: set CARDINAL_COMPATIBLE_KEY"),
+        (("--try", "mine"), "no key pays for mine: set CARDINAL_COMPATIBLE_KEY"),
         (("--try", "nobody"), "there is no agent called 'nobody' here, only"),
     ],
 )

@@ -27,7 +27,7 @@ def login_from_proxy(config: Config, incoming: Request) -> str:
         raise SignInError("the connection has no address: the operator has to look at the proxy") from error
     peer = getattr(peer, "ipv4_mapped", None) or peer
     if not any(peer.version == network.version and peer in network for network in config.sign_in_from):
-        because = "this came around the company's proxy: open the address that your colleagues use"
+        because = "this did not come through the company's proxy: use the address that your colleagues use"
         raise SignInError(because)
     given = incoming.headers.get(config.sign_in_header, "").strip()
     if not given or "," in given:
@@ -42,7 +42,7 @@ def login_of(config: Config, name: str) -> str:
     if config.sign_in_logins is not None:
         login = _logins(config.sign_in_logins).get(name.casefold(), "")
         if not login:
-            raise SignInError(f"nobody said which GitHub account you have: {ASK}")
+            raise SignInError(f"you are not on the operator's list of people: {ASK}")
         return login
     if not LOGIN.fullmatch(name):
         raise SignInError(f"the company's name for you is not a GitHub login: {ASK}")

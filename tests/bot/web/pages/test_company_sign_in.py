@@ -133,7 +133,7 @@ def test_a_list_says_which_account_a_person_has_and_who_may_come_in(proxied: Con
     assert named_by(config, PROXY, [(NAME, "robert@ACME.example")]) == "bob"
     assert named_by(config, PROXY, [(NAME, "alice")]) == "alice-gh"
     for text, because in (
-        ("Robert@acme.example = bob\n", "nobody said which GitHub account you have"),  # who is off the list
+        ("Robert@acme.example = bob\n", "you are not on the operator's list of people"),
         ("alice = a\nAlice = b\n", "list of people cannot be read"),
         ("alice\n", "list of people cannot be read"),
         ("alice = a b\n", "list of people cannot be read"),
