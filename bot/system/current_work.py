@@ -3,6 +3,7 @@
 The process that kills a hanging worker marks them; the worker that replaces it finds them.
 """
 
+import os
 import struct
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -52,6 +53,10 @@ _mine = [CurrentWork()]  # of this process
 def keep_in(current: CurrentWork) -> None:
     """Keep the names of this process's work there from now on."""
     _mine[0] = current
+
+
+# A fork works on what is its own: one that is killed would leave its names with whoever forked it.
+os.register_at_fork(after_in_child=lambda: keep_in(CurrentWork()))
 
 
 def list_work_names() -> tuple[str, ...]:

@@ -10,7 +10,7 @@ from bot.daemon.child import ProcessRole, Ready
 from bot.daemon.group import ProcessGroup
 from bot.daemon.workers import take_over
 from bot.state.hang_guard import SetAsideError, guard_hangs
-from bot.system.current_work import BYTES, CurrentWork, working_on
+from bot.system.current_work import BYTES, CurrentWork, list_work_names, working_on
 from ledger.lifecycle.open import open_ledger
 from ledger.log import event_store
 from ledger.queue import hangs
@@ -70,6 +70,16 @@ def test_the_names_of_current_work_are_those_that_hung_once_they_are_marked() ->
     assert current.replace(()) == ("a", "b")
     current.mark_hung()
     assert not current.hung
+
+
+def test_a_fork_that_is_killed_leaves_none_of_its_work_with_whoever_forked_it() -> None:
+    with working_on("card:C1"):
+        pid = os.fork()
+        if not pid:
+            with working_on("run:r1"):
+                os.kill(os.getpid(), signal.SIGKILL)
+        os.waitpid(pid, 0)
+        assert list_work_names() == ("card:C1",)
 
 
 def test_current_work_keeps_whole_names_only() -> None:
