@@ -186,6 +186,7 @@ def _rerun(db: Connection, policy: Policy, intent: QueueRun, card: CardRow) -> t
         agent=column.agent,
         session_id="",
         settings=column.to_json(),
+        folder=f"{SCRATCH_BEGINS}{run_id}" if past.folder else "",
     )
     return fork.begin_at(db, queued, past, origin) if origin is not None else (queued,)
 

@@ -211,11 +211,13 @@ def _find_folder(db: Connection, card: Snapshot, event: Event, _now: datetime) -
     """Return the folder of the card's newest run that had one, with that run's snapshot that is named."""
     if not isinstance(event, CommandGiven) or event.command != "folder":
         return None
-    run = next((run for run in runs.of_card(db, card.card_id, limit=MAX_KEPT) if run.folder), None)
+    of_card = [run for run in runs.of_card(db, card.card_id, limit=MAX_KEPT) if run.folder]
+    run = next((run for run in of_card if run.kind != RERUN), None)
     if run is None:
         return None
-    rows = folders.list_snapshots(db, run.folder, MAX_SNAPSHOTS)
-    named = folders.as_left_by(db, run.folder, event.argument.strip()[:40])
+    rows, wanted = folders.list_snapshots(db, run.folder, MAX_SNAPSHOTS), event.argument.strip()[:40]
+    beside = next((it.folder for it in of_card if it.kind == RERUN and it.run_id == wanted), "")
+    named = folders.as_left_by(db, beside or run.folder, wanted)
     older = (named,) if named and all(row.run_id != named.run_id for row in rows) else ()
     held = runs.list_held(db, card.board_id)
     writer = next((other.run_id for other in held if other.folder == run.folder), "")

@@ -9,7 +9,7 @@ SCRATCH = "scratch"  # a place that is empty at first; report and files are the 
 FOLDER = "folder"  # files that outlive the card; report and files are the result
 PLACES = (SCRATCH, FOLDER)  # without a repository: no branch, no pull request, no CI
 
-SCRATCH_BEGINS = "scratch/"  # the name of files that belong to one card alone, as in RunQueued.folder
+SCRATCH_BEGINS = "scratch/"  # the name of files that belong to one card, or one rerun, as in RunQueued.folder
 LOOK = "look-"  # begins the name of the workspace in which a card is investigated
 _PREFIX = re.compile(rf"{LOOK}|scratch-|folder-[0-9a-f]{{8}}-")
 

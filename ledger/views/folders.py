@@ -13,7 +13,8 @@ from ledger.fold import Fold
 from ledger.ids import BoardId, RunId
 from ledger.model.run_modes import SCRATCH_BEGINS
 from ledger.rows.folders import SnapshotRow
-from ledger.views.runs import rename_folders, runs
+from ledger.rows.runs import RunRow
+from ledger.views.runs import get, rename_folders, runs
 
 folders = Table(
     "view_folders",
@@ -33,6 +34,23 @@ def newest(db: Connection, folder: str) -> SnapshotRow | None:
 def list_snapshots(db: Connection, folder: str, limit: int) -> tuple[SnapshotRow, ...]:
     """Return the folder's newest snapshots, newest first."""
     return list_rows(db, SnapshotRow, folders, "-seq", limit=limit, folder=folder)
+
+
+def as_begun(db: Connection, run: RunRow) -> SnapshotRow | None:
+    """Return the snapshot on which a run works; None for one that begins with nothing.
+
+    A rerun has that of the run that it repeats, or what was in force when it was asked for.
+    """
+    past = get(db, run.again_of) if run.again_of else None
+    if past is None:
+        return newest(db, run.folder)
+    mine, as_then = folders.c, bool(run.base_commit)
+    if as_then and past.again_of:
+        return as_begun(db, past)
+    until = (past.ended_at if as_then else None) or run.queued_at
+    query = pick(SnapshotRow, folders).where(mine.folder == past.folder, mine.at <= until)
+    query = query.where(mine.run_id != past.run_id) if as_then else query
+    return next(iter(all_rows(db, SnapshotRow, query.order_by(mine.seq.desc()).limit(1))), None)
 
 
 def as_left_by(db: Connection, folder: str, run_id: str) -> SnapshotRow | None:

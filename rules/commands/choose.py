@@ -78,6 +78,9 @@ def _obstacle(snapshot: Snapshot, run: RunRow) -> str:
     if run.ending is not Ending.SUCCEEDED:
         again = f"`/cardinal rerun {name}` tries again"
         return f"{name} {run.ending}, and only a run that succeeded can be chosen: {again}"
+    if run.folder:
+        bring = f"`/cardinal folder {name}` puts its files in force"
+        return f"{name} worked without a repository, so it has no branch: {bring}"
     if not run.pushed_head:
         return f"{name} published no branch, so its report is all that it has: it is on the card"
     if pull is not None and pull.state == "merged":

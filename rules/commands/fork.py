@@ -6,7 +6,6 @@ from datetime import datetime
 
 from ledger.events.conversation import CommandGiven
 from ledger.events.run import RERUN
-from ledger.model.run_modes import PLACES
 from ledger.rows.runs import PastRun
 from rules.chatops.parser import door_of
 from rules.chatops.replies import say
@@ -102,8 +101,6 @@ def _obstacle(snapshot: Snapshot, past: PastRun | None, wish: ForkWish) -> str:
     if because or past is None:
         return because
     run = past.run
-    if run.mode in PLACES:
-        return f"{run.run_id} worked without a repository: `/cardinal retry` starts a new run"
     if not past.points:
         kept = "a point is kept when a plan waits for approval, a question is asked, or a stage ends"
         again = f"`/cardinal rerun {run.run_id}` does it again"

@@ -8,7 +8,6 @@ from pydantic import ValidationError
 
 from ledger.events.conversation import CommandGiven
 from ledger.events.run import CHECK, OWN, RERUN
-from ledger.model.run_modes import PLACES
 from ledger.rows.runs import PastRun
 from rules.chatops.parser import Parsed, RefusedCommand, door_of, permit
 from rules.chatops.replies import say
@@ -120,8 +119,6 @@ def _obstacle(snapshot: Snapshot, past: PastRun | None, wish: Wish) -> str:
     run = past.run
     if run.kind == CHECK:
         return f"{run.run_id} only checked a commit: `/cardinal check` does so again"
-    if run.mode in PLACES:
-        return f"{run.run_id} worked without a repository: `/cardinal retry` starts a new run"
     if run.agent == OWN and not wish.agent:
         said = "somebody's own worker did it and cannot be asked again: name an agent"
         return f"{run.run_id} has no agent: {said}, such as `--agent claude --base {NOW}`"

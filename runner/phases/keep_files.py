@@ -46,7 +46,7 @@ def mirror_of(spec: RunSpec, log: RunLog, remote: Remote, beat: Beat) -> Mirror:
         remote,
         beat,
         branch=spec.branch,
-        newest=lambda: log.snapshot(spec.folder),
+        newest=log.snapshot,
         get=lambda digest: _when_there(lambda: _get(spec, log, digest), beat),
     )
 

@@ -142,6 +142,9 @@ def _failure(story: Story) -> str:
 def _next_beside(story: Story) -> str:
     """Return the next step after a run that did another one again, with a branch of its own."""
     run = story.run
+    if run.folder:
+        bring = f"`/cardinal folder {run.run_id}` puts its files in force"
+        return f"Next: compare its files with those of {run.again_of}. The card stays as it is; {bring}."
     what = f"branch {code(run.branch)} with the work of" if run.pushed_head else "it with"
     until = f", until `/cardinal choose {run.run_id}`" if run.pushed_head else ""
     return f"Next: compare {what} {run.again_of}. The card and its pull request stay as they are{until}."
@@ -178,6 +181,7 @@ def _receipt(story: Story) -> str:
             _headline(story, by),
             run_story.stop_account(story),
             quote(run.stop_why, 1_000),
+            "" if run.stop_why else alert(Alert.CAUTION, run.detail, 3_000),
             _last_known(story),
             _retry_box(story),
         )

@@ -63,11 +63,6 @@ def test_the_only_point_needs_no_name_and_a_living_run_is_forked_as_well() -> No
         (with_past(), "r1 --at plan --at plan", "`--at` is unclear"),
         (with_past(), "r1 --at plan --agent gemini", "no column of the policy has the agent `gemini`"),
         (with_past(None), "r9 --at plan", "this card has no r9"),
-        (
-            with_past(replace(KEPT, run=replace(KEPT.run, mode="scratch"))),
-            "--at plan",
-            "without a repository",
-        ),
         (with_past(archived=True), "--at plan", "left the board"),
         (with_past(reruns=(BESIDE, BESIDE, BESIDE)), "--at plan", "are at work beside this card already"),
     ],

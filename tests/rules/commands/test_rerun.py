@@ -89,7 +89,6 @@ def test_the_card_s_own_run_and_pull_request_make_no_difference(own: RunRow) -> 
         (with_past(replace(PAST, briefed=False)), "r1", "`/cardinal retry` starts a new run"),
         (with_past(replace(PAST, base="")), "r1", "add `--base now`"),
         (with_past(PastRun(ended(kind="check"), "", briefed=False)), "r1", "`/cardinal check` does so again"),
-        (with_past(replace(PAST, run=replace(PAST.run, mode="scratch"))), "r1", "without a repository"),
         (with_past(None, run=None), "", "this card has no run yet"),
         (with_past(PastRun(ended(settings='{"gone": 1}'), "b" * 40, briefed=True)), "r1", "cannot read"),
         (with_past(archived=True), "r1", "left the board"),

@@ -5,6 +5,7 @@ from ledger.events.workspace import FolderKept
 from ledger.states import CardState, Ending
 from tests.bot.flows.cardinal import Cardinal
 from tests.bot.flows.settings import with_column
+from tests.runner.flows.test_hosts import ASK
 
 FINISH = {"finish": {"done": "Three sources say so."}}
 
@@ -64,3 +65,47 @@ def test_a_folder_is_written_by_one_card_after_the_other_and_comes_back_as_it_wa
     cardinal.say(second, "/cardinal retry")
     cardinal.catch_up(work=True)
     assert [event.size_bytes for event in cardinal.events(FolderKept)] == [5, 10, 15, 10]
+
+
+def test_it_is_done_again_beside_the_card_s_on_the_files_of_then_and_chosen_by_its_files(
+    cardinal: Cardinal,
+) -> None:
+    cardinal.set_policy(with_column(workspace="folder", folder="journal", agents="[scripted/other]"))
+    cardinal.scenario(work=[{"run": "echo line >> journal.md"}, FINISH])
+    cardinal.scenario("other", work=[{"run": "echo 'another line' >> journal.md"}, FINISH])
+    item = cardinal.new(column="In Progress")
+    cardinal.catch_up(work=True)
+    for words in ("retry", "rerun r2 --model other", "rerun r2 --model other --base now", "rerun r3"):
+        cardinal.say(item, f"/cardinal {words}")
+        cardinal.catch_up(work=True)
+    kept = cardinal.events(FolderKept)
+    assert [(it.run_id, it.size_bytes) for it in kept] == [
+        ("r1", 5),
+        ("r2", 10),
+        ("r3", 5 + 13),
+        ("r4", 10 + 13),
+        ("r5", 5 + 13),
+    ]
+    assert "Next: compare its files with those of r2." in cardinal.comment(item, "cardinal:report:r3").body
+    cardinal.say(item, "/cardinal retry")
+    cardinal.say(item, "/cardinal choose r4")
+    cardinal.catch_up(work=True)
+    assert cardinal.events(FolderKept)[-1].size_bytes == 15
+    assert cardinal.comment(item, "`/cardinal folder r4` puts its files in force")
+    cardinal.say(item, "/cardinal folder r4")
+    cardinal.say(item, "/cardinal retry")
+    cardinal.catch_up(work=True)
+    assert cardinal.events(FolderKept)[-1].size_bytes == 10 + 13 + 5
+
+
+def test_an_empty_place_is_forked_where_its_agent_had_asked(cardinal: Cardinal) -> None:
+    cardinal.set_policy(with_column(workspace="scratch", agents="[scripted/other]"))
+    cardinal.scenario(work=[edit("Guesses\n"), ASK, FINISH])
+    cardinal.scenario("other", work=[{"run": "cat findings.md >> more.md"}, FINISH])
+    item = cardinal.new(column="In Progress")
+    cardinal.catch_up(work=True)
+    cardinal.say(item, "/cardinal fork r1 --model other Moin.")
+    cardinal.catch_up(work=True)
+    (kept,) = cardinal.events(FolderKept)
+    assert (kept.run_id, kept.files, kept.size_bytes) == ("r2", 2, 16)
+    cardinal.assert_nothing_is_stuck()

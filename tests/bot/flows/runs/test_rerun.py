@@ -104,7 +104,7 @@ def test_one_that_asks_ends_and_one_at_work_obeys_cancel_and_the_kill_switch(car
     assert (column.model, column.budget_usd, again.base_commit) == ("other", 0.5, "")  # limits are today's
     asked = cardinal.run(R2)
     assert (asked.state, asked.reason) == (RunState.ENDED, "gave_up")
-    assert "then rerun it" in asked.detail
+    assert "then rerun it" in cardinal.comment(item, "cardinal:report:r2").body
     cardinal.say(item, "/cardinal limit time 7m budget 0.25", who="alice")
     cardinal.say(item, "/cardinal rerun r1")
     cardinal.catch_up()
