@@ -121,7 +121,7 @@ class Cardinal(People):
                 busy += self.publish()
             if work:
                 busy += self.carry_out_runs()
-            if not busy and not self.mail and not (publish and self._wait_for_the_next_act()):
+            if not busy and not self.mail and not (publish and self.wait_for_the_next_act()):
                 return
         raise UnsettledError(f"still busy after {MAX_ROUNDS} rounds")
 
@@ -135,7 +135,7 @@ class Cardinal(People):
         self.catch_up()
         return item
 
-    def _wait_for_the_next_act(self) -> bool:
+    def wait_for_the_next_act(self) -> bool:
         """Let the time go by until the next entry is due; False when none is within PATIENCE_S."""
         waits = [outbox.next_due_s(self.services.engine, lane) for lane in ("github", "assist")]
         wait_s = min((wait_s for wait_s in waits if wait_s is not None), default=PATIENCE_S)
