@@ -184,7 +184,7 @@ def test_where_a_company_signs_people_in_github_does_not(pages: Pages) -> None:
         ({"SIGN_IN": "proxy", "SIGN_IN_HEADER": "X-User", "SIGN_IN_FROM": "10.1.1.1,::/0"}, "not all"),
         ({"SIGN_IN": "proxy", "SIGN_IN_HEADER": "X_User", "SIGN_IN_FROM": "10.0.0.1"}, "SIGN_IN_HEADER"),
         ({"SIGN_IN": "proxy", "SIGN_IN_HEADER": "X-User", "SIGN_IN_FROM": "proxy.local"}, "SIGN_IN_FROM"),
-        ({"SIGN_IN_LOGINS": "people"}, "CARDINAL_SIGN_IN_LOGINS would do nothing: set CARDINAL_SIGN_IN=proxy or"),
+        ({"SIGN_IN_LOGINS": "people"}, "CARDINAL_SIGN_IN_LOGINS would do nothing: set"),
         ({"SIGN_IN": "proxy", "SIGN_IN_HEADER": "X-User", "SIGN_IN_FROM": "10.0.0.1", "OIDC_CLAIM": "email"},
          "CARDINAL_OIDC_CLAIM would do nothing"),
         ({"SIGN_IN": "oidc", "OIDC_ISSUER": "https://a"}, "needs CARDINAL_OIDC_CLIENT_ID"),
