@@ -52,6 +52,11 @@ def test_a_program_makes_one_card_for_its_account_however_often_it_asks(pages: P
     item = next(it for it in cardinal.project.items if getattr(it.content, "number", 0) == made.number)
     assert "by a program (token" in (body := issue_of(item).body or "")
     assert "@alice" not in body
+    assert ("<!-- cardinal:" in body, "<!--" in job["body"], "In the shop" in job["body"]) == (
+        True,
+        False,
+        True,
+    )
     assert f"waiting for #{parent.partition('#')[2]}" in job["why"]
     words = briefing.write(cardinal.services, cardinal.card(item), RunId("r1")).text
     assert words.startswith("# Say @")
