@@ -63,6 +63,7 @@ SHORT: Mapping[str, str] = {
 MAX_WAIT_S = 7 * 24 * 3600
 WAIT = "Follow new events for up to this many seconds. For a run, until it ends: the exit code is its result."
 JOB = ("owner", "repository", "number")
+BOARD = ("owner", "number")  # that the only one may leave out
 READ = "read"  # the scope of operations that change nothing
 Operation = Mapping[str, Any]
 NOT_YET = "would be done"
@@ -267,7 +268,11 @@ def command_of(name: str, operation: str) -> click.Command:
         }
         if (job is None) == (not filter):
             raise click.UsageError("Give exactly one of JOB, `-` and --filter.")
+        if _is_board(part) and len(fields.keys() & set(BOARD)) == 1:
+            raise click.UsageError("Give OWNER and NUMBER, or neither where there is one board.")
         try:
+            if _is_board(part) and not fields.keys() & set(BOARD):
+                fields |= _only_board()
             if filter or job == "-" or dry_run:
                 of_many = bool(filter) or job == "-"
                 jobs = job_names(_call, filter, most) if of_many else [JobPlace(str(job))]
@@ -325,6 +330,16 @@ def _call(operation: str, fields: Mapping[str, Any], key: str) -> dict[str, Any]
     return call_once(url, token, operation, fields, key)
 
 
+def _only_board() -> dict[str, str]:
+    """Return the place of the only board in sight. Raises CliError where there is none, or a choice."""
+    boards = [str(it["board"]) for it in _call("list_boards", {}, "")["boards"]]
+    if len(boards) != 1:
+        listed = f"name one as OWNER NUMBER: {alternatives(map(clean, boards))}" if boards else "none is here"
+        raise CliError(f"there is not one board to take: {listed}")
+    owner, _, number = boards[0].partition("/")
+    return {"owner": owner, "number": number}
+
+
 def _place(place: JobPlace) -> dict[str, str]:
     match = ISSUE.fullmatch(place.job)
     if match is None:
@@ -337,6 +352,11 @@ def _place(place: JobPlace) -> dict[str, str]:
 def _is_job(part: Operation) -> bool:
     """Tell whether the operation is about one job."""
     return set(JOB) <= set(part["required"])
+
+
+def _is_board(part: Operation) -> bool:
+    """Tell whether the operation is about one board."""
+    return set(BOARD) == set(part["required"])
 
 
 def _example(name: str, part: Operation) -> str:
@@ -354,7 +374,7 @@ def _params(part: Operation) -> Iterator[click.Parameter]:
     fields = {name: it for name, it in part["fields"].items() if not (is_job and name in JOB)}
     for name in fields:
         if name in part["required"]:
-            yield click.Argument([name])
+            yield click.Argument([name], required=not _is_board(part))
     if is_job:
         yield click.Argument(["job"], required=False)
     for name, schema in fields.items():

@@ -37,6 +37,7 @@ GAP, INDENT = 2, "    "
 MAX_INLINE = 80  # characters of texts in one line
 NAMES: Mapping[str, str] = {  # of facts, where their own are too short
     "agents_s": "waited for agents at work",
+    "hours_per_merge": "worked for each merge",
     "needed_person": "needed a person",
     "people": "for",
     "people_s": "waited for people",
@@ -208,6 +209,8 @@ def _fact(row: Mapping[str, Any], name: str) -> object:
             )
         case _ if name.endswith("_s") or name == "seconds":
             return brief(timedelta(seconds=value))
+        case _ if name.startswith("hours_"):
+            return brief(timedelta(hours=value))
         case _ if "usd" in name.split("_"):
             return usd(value)
     return f"{value:g}"

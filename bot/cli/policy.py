@@ -61,9 +61,10 @@ def command() -> None:
 def validate(file: Path, home: str, as_json: bool) -> None:
     """Check a policy file as strictly as Cardinal does. Exit code 1 if it would be refused.
 
-    Also checks the repository's own profiles and personas, in the folder `cardinal` beside the file. Names
-    skills there that cannot be used, and says when the next cards of a schedule are due. Without FILE, that
-    is .github/cardinal.yml, or the policy of `cardinal try` in a clone without one.
+    Also checks the repository's own profiles and personas, in .github/cardinal of the clone, or in the folder
+    `cardinal` beside a file that is in none. Names skills there that cannot be used, and says when the next
+    cards of a schedule are due. Without FILE, that is .github/cardinal.yml, or the policy of `cardinal try`
+    in a clone without one.
 
     \b
     Example:
@@ -239,7 +240,7 @@ def _read(file: Path, home: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
         return ("the file is not UTF-8", *further), ()
     except PolicyError as error:
         return (*error.problems, *further), ()
-    root = file.resolve().parent.parent  # the file is in `.github`
+    root = _folder(file).resolve().parent.parent
     absent = paths.missing(root, text, policy.repository)
     hints = (
         *missing_checks.hints(policy),
@@ -321,4 +322,10 @@ def _shelf(file: Path) -> Shelf:
 
 
 def _folder(file: Path) -> Path:
-    return file.parent / "cardinal"
+    """Return the folder that the file's repository has beside its policy, wherever in a clone the file is:
+    that of `cardinal try` is elsewhere, and cards' runs read this one.
+    """
+    here = file.resolve().parent
+    top = own_git.git_output(here, "rev-parse", "--show-toplevel").removesuffix("\n")
+    beside = here.name == Path(locations.PATH).parent.name or not top
+    return (file.parent if beside else Path(top, locations.PATH).parent) / "cardinal"

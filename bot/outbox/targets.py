@@ -8,6 +8,7 @@ from sqlalchemy import Connection
 from bot.outbox import handlers
 from bot.outbox.contract import GivenUpError, TooSoonError
 from bot.render.run.story import Story
+from bot.state import policies
 from bot.state.outbox_context import OutboxContext
 from ledger.event import Zoom
 from ledger.events.run import RERUN
@@ -31,6 +32,7 @@ from ledger.views import (
 )
 from ledger.views.checks import CheckRow
 from ledger.views.reports import ReportRow
+from rules.card.routes import find_route
 from rules.intents.outbound import PostReport
 
 MAX_ACTIVITY = 30
@@ -140,6 +142,7 @@ def story_of(db: Connection, run_id: RunId, site: str) -> Story:
         card_usd=spend.of_card(db, card.card_id).usd,
         on_pull=talks_on_pull(db, card, run),
         waived=_is_waived(db, card, run),
+        restarts=_restarts(db, card, run),
         site=site,
         reports=_reports(db, run),
         threads=threads.pending(db, card.card_id) if card.pull_state == "open" else (),
@@ -147,6 +150,13 @@ def story_of(db: Connection, run_id: RunId, site: str) -> Story:
         reported=_is_reported(db, run),
     )
     return replace(story, checks=_as_on_github(db, story))
+
+
+def _restarts(db: Connection, card: CardRow, run: RunRow) -> bool:
+    policy, goes = policies.in_force(db, card.board_id), ""
+    if run.ending in (Ending.FAILED, Ending.LOST):
+        goes = find_route(policy, run, "on_failure", card.column, run.column)
+    return policy.archetype(goes or card.column).STARTS_RUNS
 
 
 def _as_on_github(db: Connection, story: Story) -> tuple[CheckRow, ...]:

@@ -24,13 +24,9 @@ from rules.card.workflow_choice import apply_workflow, choose_workflow
 from rules.intents.internal import QueueRun
 from rules.policy.column import OF_CARD, ColumnPolicy
 from rules.policy.model import Policy
+from rules.runs.rerun import limit_to_today
 
 SLUG_LENGTH = 40
-# Settings of a column that count as they are today, also for a run that does an earlier one again.
-OF_TODAY = (
-    *("budget_usd", "timeout_minutes", "silence_minutes", "max_turns", "max_tokens", "max_output_mb"),
-    *("retries", "secrets"),
-)
 
 
 def branch_name(number: int, title: str, home: str = "") -> str:
@@ -160,8 +156,8 @@ def _check(db: Connection, policy: Policy, intent: QueueRun, card: CardRow) -> t
 
 
 def _rerun(db: Connection, policy: Policy, intent: QueueRun, card: CardRow) -> tuple[Event, ...]:
-    """Return the RunQueued of a run beside the card's own, with the settings of the run that it repeats but
-    for limits and secrets, which are today's; so are the card's own limits.
+    """Return the RunQueued of a run beside the card's own, with the settings of the run that it repeats as
+    far as today's let them count; the card's own limits are today's, too.
     """
     past = runs.get(db, intent.again_of)
     if past is None or past.card_id != intent.card_id:
@@ -169,10 +165,9 @@ def _rerun(db: Connection, policy: Policy, intent: QueueRun, card: CardRow) -> t
     origin = checkpoints.get(db, past.run_id, intent.forked_at) if intent.forked_at else None
     if intent.forked_at and origin is None:
         return ()
-    then, today = ColumnPolicy.model_validate_json(past.settings), policy.column(past.column)
-    limits = {name: getattr(today, name) for name in OF_TODAY} if today else {}
+    then = limit_to_today(ColumnPolicy.model_validate_json(past.settings), policy.column(past.column))
     no_cards = then.pipelines.model_copy(update={"cards": 0, "links": 0})  # they would be the card's
-    column = then.model_copy(update={**limits, "pipelines": no_cards})
+    column = then.model_copy(update={"pipelines": no_cards})
     column = column.with_agent(intent.other_agent) if intent.other_agent else column
     column = apply_limits(policy, column, card, own_agent=False)
     run_id = runs.next_id(db)

@@ -11,6 +11,7 @@ from ledger.log import event_store
 from ledger.rows.runs import RunRow
 from ledger.views import checkpoints, instructions, questions, runs
 from ledger.views.checkpoints import CheckpointRow
+from rules.policy.column import ColumnPolicy, Tools
 from runner import agents
 from runner.run.instructions import LayerKind
 from runner.run.run_spec import Origin, RunSpec
@@ -59,10 +60,16 @@ def _differences(db: Connection, spec: RunSpec, run: RunRow, past: RunRow) -> It
         version = agents.load(spec.agent, spec.paths.agents).version
         if version != past.agent_version:
             yield f"{spec.agent} is version {version}, and was {past.agent_version}"
+    if _tools(run) != _tools(past):
+        yield "the agent may do less, by today's policy"
     yield from _changed_layers(db, spec, past)
     before = None if run.forked_at else _pushed_before(db, past)
     if before is not None:
         yield f"it begins on {spec.base_branch}, without the commits of {before.run_id} on the card's branch"
+
+
+def _tools(run: RunRow) -> Tools:
+    return ColumnPolicy.model_validate_json(run.settings).tools
 
 
 def _changed_layers(db: Connection, spec: RunSpec, past: RunRow) -> Iterator[str]:

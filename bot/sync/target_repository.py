@@ -12,7 +12,7 @@ from ledger.events.placement import RepositoryResolved
 from ledger.log import event_store
 from ledger.queue import change_reports
 from ledger.rows.placements import PlacementRow
-from ledger.views import cards, placements
+from ledger.views import cards, jobs, placements
 from rules.card import target_repository
 from rules.card.move_rights import may_move
 from rules.card.target_repository import Hints
@@ -28,11 +28,12 @@ def decide_target(services: Services, reading: CardReading | None) -> Repository
     with event_store.reading(services.engine) as db:
         policy = policies.in_force(db, reading.board_id)
         placement, card = placements.get(db, reading.card_id), cards.get(db, reading.card_id)
+        # Where Cardinal made the issue, of a draft or for a program, GitHub names Cardinal as its author.
+        named = card.author if card is not None else reading.author
+        author = jobs.author_of(db, reading.card_id, named)
     shared = target_repository.is_shared(policy, reading.repository)
     if not shared and placement is None:
         return None
-    # For a draft that Cardinal converted, GitHub names Cardinal as the author.
-    author = card.author if card is not None else reading.author
     placed = RepositoryResolved(reading.card_id, reading.repository, "own", reading.repository, "")
     if shared:
         placed = target_repository.resolve_target(policy, _hints(services, reading, author))

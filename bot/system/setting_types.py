@@ -108,6 +108,10 @@ def problems_of_sign_in(values: Mapping[str, Any]) -> list[str]:
         elif of_way != way and len(lacking) < len(names):
             given = _join_settings(name for name in names if values.get(name))
             problems.append(f"{given} would do nothing: set CARDINAL_SIGN_IN={of_way}")
+    for name, ways in (("sign_in_logins", ("proxy", "oidc")), ("oidc_claim", ("oidc",))):
+        if values.get(name) and way not in ways:
+            given = f"{_join_settings([name])} would do nothing"
+            problems.append(f"{given}: set CARDINAL_SIGN_IN={' or '.join(ways)}")
     issuer = str(values.get("oidc_issuer") or "https://")
     if not issuer.startswith(("https://", "http://127.0.0.1:")):
         problems.append("CARDINAL_OIDC_ISSUER must begin with https://")

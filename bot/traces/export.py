@@ -7,6 +7,9 @@ import logging
 import time
 from collections.abc import Callable, Iterable
 from datetime import timedelta
+from typing import Any
+
+import requests
 
 from bot.bootstrap import Services
 from bot.system import release
@@ -85,7 +88,9 @@ def _open(url: str) -> Send:
         from opentelemetry.trace import SpanContext, SpanKind, Status, StatusCode, TraceFlags
     except ImportError as error:
         raise TracesUnavailableError from error
-    exporter = OTLPSpanExporter(f"{url.rstrip('/')}/v1/traces", timeout=TIMEOUT_S)
+    session = requests.Session()
+    session.hooks["response"].append(_refuse_redirection)
+    exporter = OTLPSpanExporter(f"{url.rstrip('/')}/v1/traces", timeout=TIMEOUT_S, session=session)
     resource = Resource({"service.name": "cardinal", "service.version": release.version()})
     scope, sampled = InstrumentationScope("cardinal"), TraceFlags(TraceFlags.SAMPLED)
 
@@ -107,3 +112,10 @@ def _open(url: str) -> Send:
         )
 
     return lambda spans: exporter.export([readable(span) for span in spans]) is SpanExportResult.SUCCESS
+
+
+def _refuse_redirection(answer: requests.Response, *_: Any, **__: Any) -> None:
+    """Raise TooManyRedirects for one: OpenTelemetry follows none, and takes it for success."""
+    if answer.is_redirect:
+        answer.close()
+        raise requests.TooManyRedirects(f"the collector answers {answer.status_code}: set its own address")

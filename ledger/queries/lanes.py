@@ -1,6 +1,7 @@
 """Cards for people who may see some repositories: by lane, that is by who has to act next, and by column."""
 
 import json
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -54,11 +55,13 @@ LANES: Mapping[CardState, Lane] = {
     S.QUEUED: Lane.QUEUED,
     S.BLOCKED: Lane.BLOCKED,
 }
+# Cards that Cardinal moved after a failure to a column whose states are in no lane.
+_MOVED_AFTER_FAILURE = (cards.c.reason == Reason.RUN_FAILED) & cards.c.state.in_((S.DRAFT, S.DISCUSSING))
 WAITING_LANES = frozenset({Lane.NEEDS_OTHERS, *(LANES[state] for state in ATTENTION)})
 PLAN = "plan"
 _FIELDS = cards.c.card_id, cards.c.repository, cards.c.number, cards.c.title, cards.c.column, STATE
 _MORE_FIELDS = cards.c.state_at, cards.c.mover, cards.c.run_id, runs.c.by, runs.c.usd, runs.c.payer
-_CAUSE = case((cards.c.state == S.FAILED, func.coalesce(runs.c.cause, "")), else_="")
+_CAUSE = case(((cards.c.state == S.FAILED) | _MOVED_AFTER_FAILURE, func.coalesce(runs.c.cause, "")), else_="")
 _BY_A_PERSON = runs.c.door.in_(BY_PEOPLE) & (runs.c.by != "") & runs.c.by.not_like("%[bot]")
 _WITH_PLAN = runs.c.state == RunState.AWAITING_APPROVAL
 _SUBJECT = (
@@ -71,7 +74,10 @@ _SUBJECT = (
 _WAITS_FOR = case((cards.c.state != S.NEEDS_INPUT, ""), (_WITH_PLAN, PLAN), else_=func.coalesce(_SUBJECT, ""))
 _UNASKED = case((_BY_A_PERSON, null()), else_=runs.c.settings)
 # In lanes by what each has first; elsewhere who waits for a person comes first, then all others.
-_BY_LANE = case({state.value: position for position, state in enumerate(LANES)}, value=STATE)
+_BY_LANE = case(
+    (_MOVED_AFTER_FAILURE, list(LANES).index(S.FAILED)),
+    *((cards.c.state == state, position) for position, state in enumerate(LANES)),
+)
 _BY_NEED = case(NEED, value=STATE, else_=len(NEED))
 
 
@@ -128,6 +134,12 @@ class LaneCards:
         return own_listed_cards, list(islice(others, begin, begin + limit - len(own_listed_cards)))
 
 
+def lane_of(state: str, reason: Reason) -> Lane | None:
+    """Return the lane of a card in that state for that reason; None where it is in none."""
+    lane = LANES.get(CardState(state)) if state else None
+    return Lane.FAILED if lane is None and reason is Reason.RUN_FAILED else lane
+
+
 def repositories(db: Connection, board_id: BoardId) -> dict[str, datetime]:
     """Return every repository of the board's cards and of their newest runs, with its oldest card's time.
 
@@ -156,10 +168,10 @@ def _oldest(db: Connection, joined: FromClause, mine: ColumnElement[bool]) -> di
 def by_lane(
     db: Connection, scopes: Sequence[CardScope], card_filter: CardFilter = ALL
 ) -> Mapping[Lane, LaneCards]:
-    query = _select_lane(scopes, card_filter).where(cards.c.state.in_(tuple(LANES)))
+    query = _select_lane(scopes, card_filter).where(cards.c.state.in_(tuple(LANES)) | _MOVED_AFTER_FAILURE)
     listed = {lane: LaneCards([], {}) for lane in Lane}
     for card in _rows(db, query.order_by(_BY_LANE, cards.c.state_at, cards.c.card_id)):
-        lane = listed[LANES[CardState(card.state)]]
+        lane = listed[LANES.get(CardState(card.state), Lane.FAILED)]
         lane.cards.append(card)
         for login in {name.casefold() for name in card.people}:
             lane.owned.setdefault(login, []).append(card)
@@ -257,11 +269,16 @@ def count_waiting_cards(db: Connection, scopes: Sequence[CardScope], card_filter
 def waiting_by_state(
     db: Connection, scopes: Sequence[CardScope], card_filter: CardFilter = ALL
 ) -> dict[CardState, int]:
-    """Return how many cards of each state wait for a person."""
+    """Return how many cards of each state wait for a person. Those that Cardinal moved after a failure count
+    as failed.
+    """
     query = select(cards.c.state, func.count()).select_from(FROM).group_by(cards.c.state)
-    seen = in_sight(scopes, archived=card_filter.archived)
-    counted = db.execute(query.where(cards.c.state.in_(ATTENTION), seen, match_filter(card_filter)))
-    return {state: count for state, count in counted}
+    query = query.where(in_sight(scopes, archived=card_filter.archived), match_filter(card_filter))
+    waiting = Counter[CardState]()
+    for condition in (cards.c.state.in_(ATTENTION), _MOVED_AFTER_FAILURE):  # each has the index of states
+        for state, count in db.execute(query.where(condition)):
+            waiting[state if state in ATTENTION else S.FAILED] += count
+    return dict(waiting)
 
 
 def _select_lane(scopes: Sequence[CardScope], card_filter: CardFilter) -> Select[Any]:

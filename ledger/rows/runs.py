@@ -4,7 +4,7 @@ import json
 from dataclasses import dataclass
 from datetime import datetime
 
-from ledger.events.run import RESTORED
+from ledger.events.run import OWN, RESTORED
 from ledger.events.turn import OWN_LOGIN
 from ledger.ids import NO_QUESTION, NO_RUN, BoardId, CardId, QuestionId, RunId
 from ledger.model.run_modes import FIX
@@ -128,6 +128,12 @@ class RunRow:
     def played(self) -> str:
         """Its agent, with the effort of its model."""
         return f"{self.agent}, effort {self.effort}" if self.effort else self.agent
+
+    @property
+    def own_branch(self) -> str:
+        """Its branch; empty where it changes no repository, and of somebody's own worker until it is seen."""
+        has_one = self.mode == FIX and (self.agent != OWN or self.pushed_head)
+        return self.branch if has_one else ""
 
     @property
     def is_reported(self) -> bool:

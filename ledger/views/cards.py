@@ -79,7 +79,7 @@ cards = Table(
         "assignees",
     ).ddl_if(dialect="sqlite"),
     Index("view_cards_board", "board_id", "column", "rank", "card_id").ddl_if(dialect="postgresql"),
-    Index("view_cards_state", "board_id", "state"),
+    Index("view_cards_state", "board_id", "state", "reason"),
     Index("view_cards_issue", "repository", "number"),
     Index("view_cards_content", "content_id"),
     Index("view_cards_pull", "pull_repository", "pull_number"),

@@ -42,7 +42,7 @@ def handle(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetim
     run, own = past.run, snapshot.run
     if own is not None and run.run_id == own.run_id:
         return say(snapshot, given, f"{run.run_id} is the card's own run already.", is_done=True)
-    if because := _obstacle(snapshot, run):
+    if because := find_choice_obstacle(snapshot, run):
         return say(snapshot, given, f"Nothing was chosen: {because}.")
     who = f"{code(given.by, 40)} chose {run.run_id}"
     chosen = RunChosen(snapshot.card_id, run.run_id, run.branch, own.run_id if own else NO_RUN, given.by)
@@ -63,7 +63,7 @@ def handle(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetim
     return decision + say(snapshot, given, told, is_done=True)
 
 
-def _obstacle(snapshot: Snapshot, run: RunRow) -> str:
+def find_choice_obstacle(snapshot: Snapshot, run: RunRow) -> str:
     """Return why that run cannot be the card's, with the way out; empty when it can."""
     own, pull, name = snapshot.run, snapshot.pull, run.run_id
     if snapshot.archived:

@@ -9,15 +9,40 @@ from ledger.rows.runs import RunRow
 from ledger.states import Ending, RunState
 from rules.card.left_column import end_waiting
 from rules.intents.outbound import Decision, Intent, PostReport, UpdateTicker, WriteFindings, WriteRunComment
+from rules.policy.column import ColumnPolicy, Tools
+from rules.policy.network import narrowest
+from rules.policy.stages import strictest
 from rules.snapshot import Snapshot
 from rules.text import plain
 
 MAX_AT_ONCE = 3  # of a card
+# Settings of a column that count as they are today.
+OF_TODAY = (
+    *("budget_usd", "timeout_minutes", "silence_minutes", "max_turns", "max_tokens", "max_output_mb"),
+    *("retries", "secrets"),
+)
 ASKED = (
     "it needs a person, and a run beside the card's own waits for nobody: its page has the question. Change"
     " what it asks about (the policy, the budget, the issue), then rerun it; or continue from there with"
     " `/cardinal fork`, its name and your answer"
 )
+
+
+def limit_to_today(then: ColumnPolicy, today: ColumnPolicy | None) -> ColumnPolicy:
+    """Return the settings of then with today's limits and secrets, where the agent may do no more than both
+    allow. Of a column that is gone nothing is given: no secret, and no host.
+    """
+    if today is None:
+        tools = then.tools.model_copy(update={"network": ()})
+        return then.model_copy(update={"secrets": (), "tools": tools})
+    limits = {name: getattr(today, name) for name in OF_TODAY}
+    return then.model_copy(update={**limits, "tools": _narrow(then.tools, today.tools)})
+
+
+def _narrow(then: Tools, today: Tools) -> Tools:
+    asks = tuple(dict.fromkeys((*then.ask, *today.ask)))
+    least = {name: strictest(getattr(then, name), getattr(today, name)) for name in ("edit", "run", "commit")}
+    return then.model_copy(update={**least, "ask": asks, "network": narrowest(then.network, today.network)})
 
 
 def follow_rerun(snapshot: Snapshot, run: RunRow, event: RunEvent) -> Decision:

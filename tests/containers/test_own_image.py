@@ -84,8 +84,15 @@ def test_agent_and_gate_run_in_it_and_the_next_run_builds_nothing(world: World, 
     (oldest,) = recipes.old_images(engine, home, most=1)
     oldest.remove()
     assert list(recipes.old_images(engine, home, most=1)) == []
-    with kept_set_up(bench) as foreign, pytest.raises(ForeignSetUpError):
-        make(bench, tenant, ImageRecipe(PATH, image=foreign), RecipeFiles(), said)
+    others = replace(tenant, repository_id="R_2")
+    with kept_set_up(bench) as foreign:
+        image_id = bench.api.inspect_image(foreign)["Id"].removeprefix("sha256:")
+        for spelled in (foreign, f"docker.io/library/{foreign}", image_id, image_id[:12]):
+            with pytest.raises(ForeignSetUpError):
+                make(bench, tenant, ImageRecipe(PATH, image=spelled), RecipeFiles(), said)
+    made = ImageRecipe(PATH, image=make(bench, tenant, first, RecipeFiles(), said))
+    with pytest.raises(ForeignSetUpError):  # what one repository's file made is not for another one
+        make(bench, others, made, RecipeFiles(), said)
 
 
 def images(bench: Bench) -> list[dict[str, Any]]:

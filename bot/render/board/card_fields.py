@@ -95,7 +95,8 @@ def parts_done(parts: Sequence[CardRow]) -> str:
 
 
 def _one_line(text: str) -> str:
-    return cut(" ".join(escape_mentions(text).split()), FIELD_LIMIT, WHOLE)
+    """Return the text as a field shows it, where no Markdown is read."""
+    return cut(" ".join(escape_mentions(text).replace("`", "").split()), FIELD_LIMIT, WHOLE)
 
 
 def _progress(card: CardRow, run: RunRow | None) -> str:

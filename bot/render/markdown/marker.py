@@ -46,7 +46,12 @@ def draft_of(body: str) -> str:
 
 def words_of_draft(body: str) -> str:
     """Return an issue's `body` without the marker under the words of a draft; any other as it is."""
-    return body.rstrip().rpartition("\n")[0].removesuffix("\n") if draft_of(body) else body
+    return without_marker(body) if draft_of(body) else body
+
+
+def without_marker(body: str) -> str:
+    """Return `body` without the marker that ends it, if one does."""
+    return body.rstrip().rpartition("\n")[0].removesuffix("\n") if marker_of(body) else body
 
 
 def markers_in(body: str) -> tuple[Marker, ...]:

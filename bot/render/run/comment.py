@@ -171,7 +171,8 @@ def _controls(story: Story) -> str:
     if run.again_of:
         return ""  # a box is about the card's own run
     if run.ending is not None:
-        boxes = [box("retry", "Try again")] if run.ending is not Ending.SUCCEEDED else []
+        again = run.ending is not Ending.SUCCEEDED and story.restarts
+        boxes = [box("retry", "Try again")] if again else []
     elif run.state is RunState.AWAITING_APPROVAL:
         boxes = [box("cancel", "Cancel the run")]
     elif run.state is RunState.PARKED:

@@ -151,8 +151,14 @@ def _next_beside(story: Story) -> str:
 
 
 def _retry_box(story: Story) -> str:
-    """Return the box for another attempt at the card; none below a run that is not one."""
-    return "" if story.run.again_of else box("retry", "Try again (or reply `/cardinal retry`)")
+    """Return the box for another attempt at the card, or the drag that it takes; none below a run that is no
+    attempt.
+    """
+    if story.run.again_of:
+        return ""
+    if not story.restarts:
+        return "To try again, drag the card to a column in which agents work."
+    return box("retry", "Try again (or reply `/cardinal retry`)")
 
 
 def _next_step(story: Story) -> str:

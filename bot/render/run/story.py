@@ -42,7 +42,8 @@ class Story(RunRows):
     """One run as the ledger has it; `card_usd` is the cost of all runs of the card.
 
     `on_pull`: its comments stand on the pull request, because an earlier run pushed to it. `waived`: by the
-    policy, nothing checked the commit that stands there.
+    policy, nothing checked the commit that stands there. `restarts`: a run may start where the card is, or is
+    moved after a failure.
     """
 
     card: CardRow
@@ -51,6 +52,7 @@ class Story(RunRows):
     card_usd: float
     on_pull: bool
     waived: bool
+    restarts: bool
     site: str  # where Cardinal's pages are, empty where they are not served
     reports: tuple[ReportRow, ...]  # of the runs that made what is on the branch, the oldest first
     threads: tuple[ThreadRow, ...]  # of the pull request that no run has addressed

@@ -110,7 +110,7 @@ class JobRun(ApiModel):
     agent: str
     effort: str = Field(description="How much the agent's model is told to think; empty for its own")
     by: str = Field(description="The account that requested it")
-    branch: str
+    branch: str = Field(description="Empty where the run has none")
     usd: float
     cost_is_reported: bool = Field(description="The cost is the agent's own word: nothing else counted it")
     active_s: float = Field(description="Seconds of work")
@@ -194,7 +194,7 @@ def run_summary(run: RunRow) -> JobRun:
         agent=run.agent,
         effort=run.effort,
         by=run.by,
-        branch=run.branch,
+        branch=run.own_branch,
         usd=run.usd,
         cost_is_reported=run.is_reported,
         active_s=round(run.active_s, 3),

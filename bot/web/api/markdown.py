@@ -79,7 +79,8 @@ def _run_parts(run: JobRunDetail, head: str) -> Iterator[str]:
     spent = usd(run.usd) + (AS_REPORTED if run.cost_is_reported else "")
     yield f"{head} Run {run.run}: {state_word(run.status)}"
     yield _facts(
-        ("Work", f"{code(run.repository)}, branch {code(run.branch)}" if run.repository else ""),
+        ("Work", code(run.repository) if run.repository else ""),
+        ("Branch", code(run.branch) if run.branch else ""),
         ("Agent", f"{code(f'{run.agent} {run.agent_version}'.strip())}, attempt {run.attempt}, {run.mode}"),
         ("Requested by", code(run.by)),
         ("Queued", f"{run.queued_at:%Y-%m-%d %H:%M} UTC"),

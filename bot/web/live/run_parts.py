@@ -280,7 +280,7 @@ def facts_of(run: RunRow) -> tuple[tuple[str, str], ...]:
         ("Agent", plain(f"{run.played} {run.agent_version}".strip())),
         ("Asked by", plain(f"{by}{f' ({run.door})' if run.door else ''}")),
         ("Repository", plain(run.repository)),
-        ("Branch", plain(run.branch)),
+        ("Branch", plain(run.own_branch)),
         ("Kind", kind_of_run(run.attempt, run.kind)),
         ("Workflow", plain(describe_workflow(run.workflow, run.workflow_rule, run.workflow_value))),
     )

@@ -11,11 +11,11 @@ from bot.web.site.layout import Site
 from bot.web.site.visibility import path_of
 from ledger.ids import CardId
 from ledger.log import event_store
-from ledger.queries.lanes import LANES, Lane
+from ledger.queries.lanes import Lane, lane_of
 from ledger.queue.sign_ins import SignIn
 from ledger.rows.cards import CardRow
 from ledger.rows.runs import RunRow
-from ledger.states import CardState, RunState
+from ledger.states import RunState
 from ledger.views import cards, checks, messages, plans, questions, reports, runs
 from rules.chatops.offers import Urgency
 from rules.text import count, plain
@@ -50,7 +50,7 @@ def find_decision(site: Site, visit: SignIn, card_id: CardId) -> DecisionView | 
     """
     with event_store.reading(site.engine) as db:
         card = cards.get(db, card_id)
-        lane = LANES.get(CardState(card.state)) if card and card.state else None
+        lane = lane_of(card.state, card.reason) if card else None
         if card is None or lane is None:
             return None
         run = runs.get(db, card.run_id) if card.run_id else None

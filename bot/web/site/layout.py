@@ -165,14 +165,19 @@ class Site(VisibleLedger):
             return None
         with event_store.reading(self.engine) as db:
             visit = visits.find(db, word, self.clock())
-        if visit is not None and self.config.sign_in == "proxy" and not self._is_named_by_proxy(visit):
+        if visit is None or not self._may_stay(visit):
             return None
-        if visit is not None:
-            self._lend_token(visit)
+        self._lend_token(visit)
         return visit
 
-    def _is_named_by_proxy(self, visit: SignIn) -> bool:
-        """Tell whether this very request came through the company's proxy, for the person who signed in."""
+    def _may_stay(self, visit: SignIn) -> bool:
+        """Tell whether the company still knows the person; where it has a proxy, this very request came
+        through it for the person who signed in.
+        """
+        if not company_login.may_stay(self.config, visit.login):
+            return False
+        if self.config.sign_in != "proxy":
+            return True
         try:
             return company_login.login_from_proxy(self.config, request).casefold() == visit.login.casefold()
         except SignInError:

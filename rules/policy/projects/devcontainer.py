@@ -29,6 +29,9 @@ _UNREADABLE = "${unreadable}"  # a variable that nothing replaces
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}")
 _REPLACED = re.compile(r"\$\{(?:containerWorkspaceFolder|localWorkspaceFolder)\}")
 _OTHER = re.compile(r"\$\{[A-Za-z]+(?::[^}]*)?\}")
+# Arguments that say how a build reaches the network: what one repository fetches by them is kept for all.
+# Source: docs.docker.com/reference/dockerfile, "Predefined ARGs" and "Impact on build caching".
+_PROXIES = re.compile(r"(?i)(https?|ftp|all|no)_proxy")
 _OF_CONTAINER = re.compile(r"\$\{containerEnv:([A-Za-z_][A-Za-z0-9_]*)\}")
 
 
@@ -84,7 +87,11 @@ def parse_devcontainer(path: str, text: str) -> Devcontainer:
             (f"{path} must have either {code('image')} or {code('build.dockerfile')}{compose}",)
         )
     context = build.get("context") or written.get("context") or "."
-    args = [(name, value) for name, value in _mapping(build.get("args")).items() if _is_plain(name, value)]
+    args = [
+        (name, value)
+        for name, value in _mapping(build.get("args")).items()
+        if _is_plain(name, value) and not _PROXIES.fullmatch(name)
+    ]
     no_value += [f"build.args.{name}" for name in _mapping(build.get("args")) if name not in dict(args)]
     if image and (_OTHER.search(image) or not re.fullmatch(r"[!-~]{1,300}", image)):
         raise PolicyError((f"{path}: {code('image')} must be the name of an image",))

@@ -1,7 +1,7 @@
 """Proxy of an agent's model calls: checked, reserved, forwarded, counted."""
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 import httpx2
 
@@ -16,7 +16,7 @@ from runner.gateway.models.meter import Meter, ObservedUsage
 from runner.gateway.models.prices import UnknownPriceError, price_of
 from runner.gateway.models.protocol import ModelRequest, UnreadableCallError, Wire, parse_call
 from runner.gateway.models.protocol import parse_request as read_call
-from runner.gateway.models.request_contents import UnknownCostError, estimate_tokens
+from runner.gateway.models.request_contents import UnknownCostError, Weight, estimate_tokens
 from runner.gateway.models.routes import (
     LISTS,
     Route,
@@ -109,7 +109,9 @@ class Models:
                 await asgi.respond(send, 404, route.wire.error(404, "route", "Bedrock counts no tokens"))
                 return
             request = self._read_request(route, body)
-            meter = None if route.free else self._meter(route.wire, provider, request)
+            # Listed contents alone, also where they cost nothing: a file's address is opened to count it.
+            parts = tuple(estimate_tokens(request.given, route.wire.weigh, request.model))
+            meter = None if route.free else self._meter(route.wire, provider, request, parts)
             if meter is not None:
                 await self._reserve(meter, receive)
                 request = meter.request
@@ -172,7 +174,9 @@ class Models:
             raise CallRefusedError("network", f"{said}. {more}")
         return request
 
-    def _meter(self, wire: Wire, provider: Provider, request: ModelRequest) -> Meter:
+    def _meter(
+        self, wire: Wire, provider: Provider, request: ModelRequest, parts: Iterable[tuple[bytes, Weight]]
+    ) -> Meter:
         try:
             price = price_of(provider, request.model)
         except UnknownPriceError as error:
@@ -180,7 +184,6 @@ class Models:
         if provider.name == "subscription" and not self._estimates:
             self._estimates = True
             self._uplink.say(Warned("a subscription pays: dollars are an estimate, by the price list"))
-        parts = estimate_tokens(request.given, wire.weigh, request.model)
         return Meter(request, wire, price, self._budget, self._experience, parts=parts)
 
     async def _reserve(self, meter: Meter, receive: asgi.Receive) -> None:

@@ -22,8 +22,10 @@ _HOP_BY_HOP = frozenset(
 _NOT_SENT = _HOP_BY_HOP | {
     *(b"host", b"content-length", b"expect", b"accept-encoding", b"cookie", b"forwarded"),
     *(b"authorization", b"x-api-key", b"api-key", b"openai-organization", b"openai-project"),
-    *(b"x-goog-api-key", b"x-goog-user-project"),
 }
+# Of proxies; and Google's own, which name a payer, another method, or the fields of an answer that come back:
+# without its usage. Source: cloud.google.com/apis/docs/system-parameters.
+_NOT_SENT_BEGINNINGS = (b"x-forwarded", b"x-goog-", b"x-http-method")
 # The name of Anthropic, and that of Bedrock and Vertex AI.
 _RENAMED = {"advanced-tool-use-2025-11-20": "tool-search-tool-2025-10-19"}
 _BETA = b"anthropic-beta"
@@ -92,7 +94,7 @@ class Direct(Upstream):
         sent = [
             header
             for header in _drop_headers(incoming.headers, _NOT_SENT)
-            if not header[0].startswith(b"x-forwarded")
+            if not header[0].startswith(_NOT_SENT_BEGINNINGS)
         ]
         if self._subscribed:
             betas = ",".join(dict.fromkeys((*incoming.betas, _OAUTH))).encode()

@@ -153,21 +153,33 @@ class Engine:
 
         Raises ImageMissingError.
         """
+        image, digests = self._inspect_image(name)
+        tagged = "@" in name or ":" in name.rpartition("/")[2]
+        if (name if tagged else f"{name}:latest") not in (*image.names, *digests):
+            raise errors.ImageMissingError(name)
+        return image
+
+    def image_meant(self, name: str) -> Image:
+        """Return the image that a build takes for that name: also by the beginning of its id, or another
+        spelling. Raises ImageMissingError.
+        """
+        return self._inspect_image(name)[0]
+
+    def _inspect_image(self, name: str) -> tuple[Image, tuple[str, ...]]:
+        """Return the image with its digests. Raises ImageMissingError."""
         with self._client_for("look at an image") as client:
             try:
                 details = client.inspect_image(name)
             except docker.errors.NotFound as error:
                 raise errors.ImageMissingError(name) from error
         names, digests = (tuple(details.get(key) or ()) for key in ("RepoTags", "RepoDigests"))
-        tagged = "@" in name or ":" in name.rpartition("/")[2]
-        if (name if tagged else f"{name}:latest") not in (*names, *digests):
-            raise errors.ImageMissingError(name)
         config = details.get("Config") or {}
         volumes = tuple(sorted(config.get("Volumes") or ()))
         exposed = (port.split("/") for port in config.get("ExposedPorts") or ())
         ports = tuple(sorted(int(number) for number, kind in exposed if kind == "tcp" and number.isdecimal()))
         layers = tuple((details.get("RootFS") or {}).get("Layers") or ())
-        return Image(details["Id"], names, 0.0, volumes, config.get("Labels") or {}, ports, layers)
+        image = Image(details["Id"], names, 0.0, volumes, config.get("Labels") or {}, ports, layers)
+        return image, digests
 
     def image_bytes(self, image_id: str) -> int:
         """Return the size of an image, with all that it shares; 0 where it is gone."""

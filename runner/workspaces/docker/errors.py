@@ -49,13 +49,13 @@ class ImageMissingError(EngineTroubleError):
 
 
 class ForeignSetUpError(EngineTroubleError):
-    """The image is the result of another repository's set-up."""
+    """The image is the result of another repository's set-up, or of its devcontainer.json."""
 
     def __init__(self, image: str) -> None:
         self.image = image
         super().__init__(
-            f"the image {image} is what set-up made in another repository: build one for this repository, and"
-            " name that in its policy; then retry"
+            f"the image {image} was made here for another repository: build one for this repository, and name"
+            " that in its policy or devcontainer.json; then retry"
         )
 
 

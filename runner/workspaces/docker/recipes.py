@@ -26,7 +26,7 @@ LABEL = "cardinal.devcontainer"  # the Cardinal that made it, as in seeds.HOME_L
 BUILD_S = 3600.0
 MAX_BYTES = 20_000_000_000
 CONTEXT_BYTES = 1_000_000_000
-_VERSION = 1  # of what is put on top
+_VERSION = 2  # of what is put on top
 _FILE_MB, _OUTPUT_BYTES, _CPU_PERIOD = 4000, 50_000_000, 100_000
 _LAYER = re.compile(r"^ ---> ([0-9a-f]{12,64})$")
 _TAIL = 800
@@ -99,14 +99,15 @@ class Recipes:
     def _begins_with_agents(self, base: str) -> bool:
         """Tell whether an image is made on top of the agents'.
 
-        Raises ForeignSetUpError for one that begins with the result of another repository's set-up.
+        Raises ForeignSetUpError for one that begins with what was made for another repository.
         """
         try:
-            image = self._engine.image(base)
+            image = self._engine.image_meant(base)
         except ImageMissingError:
-            return False  # the build fetches it, and no engine fetches what set-up made
+            return False  # the build fetches it, and no engine fetches what was made here
         labels, own = image.labels, self._agents.layers
-        if seeds.HOME_LABEL in labels and labels.get(seeds.REPOSITORY_LABEL) != self._tenancy.repository_id:
+        made_here = labels.keys() & {seeds.HOME_LABEL, LABEL}
+        if made_here and labels.get(seeds.REPOSITORY_LABEL) != self._tenancy.repository_id:
             raise ForeignSetUpError(base)
         return image.layers[: len(own)] == own
 
@@ -118,7 +119,7 @@ class Recipes:
             "USER root",
             *(() if has_agents else programs),
             *(f'ENV {name}="{_quoted(value)}"' for name, value in recipe.environment),
-            f"LABEL {LABEL}={self._home}",
+            f'LABEL {LABEL}={self._home} {seeds.REPOSITORY_LABEL}="{_quoted(self._tenancy.repository_id)}"',
         ]
         context = Path(scratch, "top.tar")
         with tarfile.open(context, "w") as archive:

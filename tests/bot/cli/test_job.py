@@ -66,6 +66,18 @@ def test_every_operation_is_a_command_and_a_job_is_driven_from_a_shell(pages: Pa
     assert (away.exit_code, "CARDINAL_URL" in away.stderr) == (2, True)
 
 
+def test_the_only_board_need_not_be_named(pages: Pages, shell: Shell) -> None:
+    for words in (("list-specialists",), ("show-board",)):
+        named, taken = shell(*words, "acme", "1", "--json"), shell(*words, "--json")
+        assert (taken.exit_code, taken.stdout) == (0, named.stdout), taken.output
+    half = shell("list-specialists", "acme")
+    assert (half.exit_code, "OWNER and NUMBER, or neither" in half.stderr) == (2, True)
+    second(pages.cardinal)
+    several = shell("list-specialists")
+    assert several.exit_code == 2
+    assert "name one as OWNER NUMBER: acme/1 or acme/2" in several.stderr
+
+
 def test_many_jobs_from_standard_input_go_on_after_a_fault(pages: Pages, shell: Shell) -> None:
     cards = [pages.cardinal.card(at_work(pages)) for _ in range(2)]
     names = [f"{card.repository}#{card.number}" for card in cards]

@@ -153,6 +153,12 @@ def test_where_the_personas_of_a_policy_come_from_is_hinted(cardinal: Cardinal, 
         f"persona sceptic: from {root}, unless a card's own repository has another",
         f"persona x: not in {root} or built in: add it there, or to each card's repository",
     ]
+    subprocess.run(["git", "init", "--quiet", tmp_path], check=True)
+    elsewhere = tmp_path / ".cardinal/policy.yml"  # of `cardinal try`
+    elsewhere.parent.mkdir()
+    file.rename(elsewhere)
+    again = cardinal("policy", "validate", str(elsewhere)).stdout.splitlines()
+    assert [line for line in again if line.startswith("persona ")] == hints
 
 
 def test_the_built_in_profiles_are_listed_with_what_they_suggest(cardinal: Cardinal) -> None:

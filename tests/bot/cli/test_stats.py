@@ -2,6 +2,7 @@
 
 import json
 
+from bot.cli._show import answer_lines
 from bot.system.clock import utc_now
 from bot.system.config import Config
 from ledger.events.board import BoardSeen
@@ -32,3 +33,8 @@ def test_figures_are_printed_for_people_and_for_programs(cardinal: Cardinal, con
     assert figures["usd_by"]["repository"] == {"acme/shop": 1.25}
     assert figures["limits"][0].startswith("$1.25 of $50.00 today")
     assert cardinal("stats", "--days", "0").exit_code == 2
+
+
+def test_hours_are_told_as_every_other_length_of_time() -> None:
+    told = list(answer_lines({"merged": 2, "hours_per_merge": 0.00418901, "people_s": 90.0}))
+    assert told == ["merged: 2", "worked for each merge: 15 s", "waited for people: 90 s"]

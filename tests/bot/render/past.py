@@ -8,6 +8,7 @@ from bot.outbox.targets import story_of
 from bot.render.run.story import Story
 from ledger.event import Event
 from ledger.events.board import BoardSeen, CardSeen, Column, Field
+from ledger.events.policy import PolicyLoaded
 from ledger.events.run import PlanProposed, RunClaimed, RunQueued, RunStepped
 from ledger.ids import BoardId, CardId, RunId
 from ledger.log import event_store
@@ -36,6 +37,7 @@ class Past:
     def board(self, board_id: BoardId = BOARD, fields: tuple[Field, ...] = (), **ids: str) -> None:
         columns = tuple(Column(ids.get(name, f"o-{name}"), name, "") for name in COLUMNS)
         self(BoardSeen(board_id, "acme", 1, "Board", ids.get("status", "F1"), columns, fields))
+        self(PolicyLoaded(board_id, "d" * 64, "", ""))
 
     def card(self, card_id: CardId = CARD, *, board_id: BoardId = BOARD, **changes: object) -> None:
         known: dict[str, object] = {

@@ -64,7 +64,7 @@ def test_an_idea_does_not_repeat_what_its_column_says(past: Past) -> None:
 def test_a_working_card_shows_the_last_line_cost_time_and_pull_request(past: Past) -> None:
     past(CardStateChanged(CARD, CardState.QUEUED, CardState.WORKING, "r1 works"))
     past.step(R.PREPARING, R.WORKING)
-    past(Progressed(RUN, "reading\n<b>code"), UsageMetered(RUN, 0.421, 1, 1, 1, 200))
+    past(Progressed(RUN, "reading\n`<b>code`"), UsageMetered(RUN, 0.421, 1, 1, 1, 200))
     past(PullOpened(CARD, "acme/shop", 13, "PR_1", "b", "c", True))
     assert field_values(past, 0.421) == {
         FaceField.AGENT: "🔨 working",

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from bot.render.markdown.escape import COMMENT_LIMIT
-from bot.render.run import comment
+from bot.render.run import comment, report
 from ledger.events.board import CardExplained
 from ledger.events.pull import PullOpened
 from ledger.events.run import (
@@ -107,6 +107,10 @@ def test_a_run_that_did_not_succeed_shows_where_it_ended_and_can_be_tried_again(
     assert "plan ✓ → **work ✗** → validate ○ → pull request ○" in text
     assert "> It said nothing for 5 min." in text
     assert boxes(text) == ["retry"]
+    past.card(column="Tasks")  # where it was dragged, and no agent works
+    story = past.story()
+    assert (boxes(comment.write(story)), boxes(report.write(story))) == ([], [])
+    assert "To try again, drag the card to a column in which agents work." in report.write(story)
 
 
 def test_a_run_that_is_done_leads_to_its_pull_request_and_the_next_one_stands_there(past: Past) -> None:

@@ -67,6 +67,8 @@ def collector() -> Iterator[Collector]:
                 for resource in ExportTraceServiceRequest.FromString(body).resource_spans:
                     collector.spans += [span for scope in resource.scope_spans for span in scope.spans]
             self.send_response(collector.status)
+            if collector.status == 307:
+                self.send_header("Location", f"{collector.url}/elsewhere")
             self.send_header("Content-Length", "0")
             self.end_headers()
 
@@ -186,6 +188,16 @@ def test_what_a_collector_refuses_is_sent_later_and_not_for_ever(
     collector.status, collector.spans = 200, []
     assert export.export_due(services) == 0
     assert collector.spans == []
+
+
+def test_a_collector_that_redirects_has_taken_nothing(services: Services, collector: Collector) -> None:
+    play(services)
+    collector.status = 307
+    assert (export.export_due(services), collector.spans) == (0, [])
+    collector.status = 200
+    assert export.export_due(services) == 1
+    assert "run r1" in collector.by_name()
+    assert not any("elsewhere" in path for path in collector.paths)
 
 
 def test_many_ends_are_sent_in_one_go_and_one_host_sends(

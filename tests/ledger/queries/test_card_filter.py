@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 from sqlalchemy import Connection, Engine
 
-from ledger.events.board import CardArchived, CardAssigned, CardSeen, ColumnRanked
+from ledger.events.board import CardArchived, CardAssigned, CardExplained, CardSeen, ColumnRanked
 from ledger.events.run import RunQueued
 from ledger.events.subscription import CardSubscribed
 from ledger.ids import CardId, RunId
@@ -13,7 +13,7 @@ from ledger.log import event_store
 from ledger.queries import lanes
 from ledger.queries.card_filter import ALL, CardFilter, CardScope, choices
 from ledger.queries.lanes import Lane
-from ledger.states import CardState
+from ledger.states import CardState, Reason
 from tests.ledger.samples import BOARD, NOW, board_seen
 
 C = CardState
@@ -176,6 +176,15 @@ def test_the_cards_that_wait_for_a_person_are_counted_once_and_have_the_first_la
         == lanes.count_waiting_cards(db, [EVERYTHING], CardFilter(C.FAILED))
         == 1
     )
+
+
+def test_a_failure_that_was_moved_to_the_inbox_still_waits_for_a_person(db: Connection) -> None:
+    event_store.append(db, CardExplained(CardId("f"), "r9 failed; drag it", Reason.RUN_FAILED), at=NOW)
+    listed, waits = lanes.by_lane(db, [EVERYTHING]), lanes.waiting_by_state(db, [EVERYTHING])
+    assert names(tuple(listed[Lane.FAILED].cards)) == "bf"
+    assert (waits[C.FAILED], C.DRAFT in waits, lanes.count_waiting_cards(db, [EVERYTHING])) == (2, False, 4)
+    assert lanes.lane_of(C.DRAFT, Reason.RUN_FAILED) is Lane.FAILED
+    assert lanes.lane_of(C.DRAFT, Reason.OTHER) is None
 
 
 def test_a_card_is_an_assignees_own_in_its_lane(db: Connection) -> None:

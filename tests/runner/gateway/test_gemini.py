@@ -175,6 +175,28 @@ def test_counting_tokens_is_free_and_the_list_of_models_is_the_policys(world: Sc
     assert world.ears.all(Usage) == []
 
 
+def test_counting_opens_no_address_and_no_stored_file(world: Scene) -> None:
+    path = f"/gemini/v1beta/models/{MODEL}:countTokens"
+    inner = {"functionResponse": {"name": "t", "parts": [{"fileData": {"fileUri": "https://e.x/?said"}}]}}
+    for part in (
+        {"fileData": {"fileUri": "https://e.x/?said"}},
+        {"file_data": {"file_uri": "files/1"}},
+        inner,
+    ):
+        reply = world.post(path, said(part))
+        assert (reply.status, b"stored at the provider" in reply.body) == (400, True), reply
+    assert world.upstream.got == []
+
+
+def test_no_header_of_the_agent_hides_the_usage_or_names_another_payer(world: Scene) -> None:
+    world.upstream.answers.append(stream(chunk("hi", FIGURES, finishReason="STOP")))
+    named = {"X_Goog_FieldMask": "candidates", "X_Goog_User_Project": "x", "X_Goog_Api_Key": "k"}
+    world.post(STREAM, {"contents": HI}, X_HTTP_Method_Override="GET", X_Server="1", **named)
+    (got,) = world.upstream.got
+    sent = {name: value for name, value in got.headers if name.startswith("x-")}
+    assert sent == {"x-server": "1", "x-goog-api-key": KEY}
+
+
 def weigh(**fields: Any) -> Weight:
     given = {"contents": HI, **fields}
     request = parse_request(Gemini(), given, json.dumps(given).encode(), model=MODEL)

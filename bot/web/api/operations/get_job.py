@@ -5,6 +5,7 @@ from typing import Any
 
 from pydantic import Field
 
+from bot.render.markdown.marker import without_marker
 from bot.state import policies, snapshots
 from bot.web.api import jobs
 from bot.web.api.clean_rows import clean_row
@@ -143,7 +144,7 @@ def whole_job(call: ApiRequest, card: CardRow) -> Job:
         why=clean(because),
         run=card.run_id or "",
         usd=newest.usd if newest else 0.0,
-        body=clean(card.body)[:MAX_BODY],
+        body=clean(without_marker(card.body))[:MAX_BODY],
         labels=[clean(label) for label in card.labels],
         assignees=list(card.assignees),
         priority=chosen.priority,

@@ -58,7 +58,7 @@ def run(call: ApiRequest, given: InboxQuery) -> Inbox:
         (lane, card)
         for lane in Lane
         for card in chain(*by_lane[lane].of(given.mine, limit=count))
-        if card.state in states
+        if card.state in states or lane is Lane.FAILED
     ]
     shown = [
         InboxJob(**job_summary(card, boards).model_dump(), lane=lane, people=list(card.people))

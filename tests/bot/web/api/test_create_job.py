@@ -14,11 +14,13 @@ from ledger.events.board import CardMoved, StopOrdered, WorkStalled
 from ledger.events.budget import BudgetRaised
 from ledger.events.instruction import SkillsPinned
 from ledger.events.job import JobMade
+from ledger.events.placement import RepositoryResolved
 from ledger.events.run import RunQueued
 from ledger.ids import RunId
 from ledger.log import event_store
 from ledger.queue import hosts
 from rules.policy.column import ColumnPolicy
+from tests.bot.flows.board.test_placement import NAMED
 from tests.bot.flows.people import issue_of
 from tests.bot.flows.settings import POLICY, with_column
 from tests.bot.web.api.program import Program, path_of
@@ -52,6 +54,11 @@ def test_a_program_makes_one_card_for_its_account_however_often_it_asks(pages: P
     item = next(it for it in cardinal.project.items if getattr(it.content, "number", 0) == made.number)
     assert "by a program (token" in (body := issue_of(item).body or "")
     assert "@alice" not in body
+    assert ("<!-- cardinal:" in body, "<!--" in job["body"], "In the shop" in job["body"]) == (
+        True,
+        False,
+        True,
+    )
     assert f"waiting for #{parent.partition('#')[2]}" in job["why"]
     words = briefing.write(cardinal.services, cardinal.card(item), RunId("r1")).text
     assert words.startswith("# Say @")
@@ -175,6 +182,18 @@ def test_a_job_that_its_account_may_not_make_is_not_made(pages: Pages) -> None:
         assert answer.status_code == status, (login, more, answer.text)
     pages.cardinal.catch_up()
     assert pages.cardinal.events(JobMade) == []
+
+
+def test_a_line_of_a_job_s_description_counts_as_of_its_account(pages: Pages) -> None:
+    pages.cardinal.set_policy(NAMED.replace("move: [write,", "move: [write, '@mallory',"))
+    pages.cardinal.catch_up()
+    wish = {**WISH, "repository": "acme/board", "body": "Please.\n\nRepo: acme/shop"}
+    for login in ("alice", "mallory"):
+        assert Program(pages, login).send("POST", "/jobs", wish).status_code == 200, login
+        pages.cardinal.catch_up()
+    taken, refused = (pages.cardinal.events(RepositoryResolved)[place] for place in (0, -1))
+    assert (taken.repository, taken.rule) == ("acme/shop", "line")
+    assert (refused.repository, "`mallory`, who has no write access" in refused.problem) == ("", True)
 
 
 def test_who_may_move_cards_makes_none_in_a_repository_that_they_may_not_read(pages: Pages) -> None:

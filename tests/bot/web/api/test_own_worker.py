@@ -71,6 +71,7 @@ def test_a_program_claims_a_card_works_and_hands_it_in_like_a_run(pages: Pages) 
     job = bob.get(path)
     newest = job["runs"][0]
     assert (newest["run"], newest["agent"], newest["status"]) == ("r2", "own", "succeeded")
+    assert (run["branch"] != "", newest["branch"]) == (True, "")  # it pushed none
     assert job["report"]["metadata"] == {"ms": 12}
     pages.browser("bob").get(f"/runs/{run['run']}")
     close(cardinal, item)

@@ -26,7 +26,7 @@ from bot.system.setting_types import as_networks
 from bot.web.app import make_web
 from bot.web.live.streams import Streams
 from bot.web.site.company import openid
-from bot.web.site.company.login import login_from_proxy
+from bot.web.site.company.login import login_from_proxy, login_of
 from bot.web.wsgi import environ_of
 from tests.bot.web.pages.world import PUBLIC, Pages
 
@@ -150,6 +150,21 @@ def test_a_list_says_which_account_a_person_has_and_who_may_come_in(proxied: Con
         named_by(config, PROXY, [(NAME, "alice")])
 
 
+def test_no_name_of_another_spelling_is_a_colleagues(proxied: Config, tmp_path: Path) -> None:
+    people = tmp_path / "people"
+    people.write_text("kim = kim-gh\nstrasse@acme.example = ann\nJos\u00e9 = jose\n", encoding="utf-8")
+    config = replace(proxied, sign_in_logins=people)
+    assert (login_of(config, "KIM"), login_of(config, "jos\u00e9")) == ("kim-gh", "jose")
+    for other in ("\u212aim", "\uff4bim", "stra\u00dfe@acme.example", "k\u0131m", "JOS\u00c9"):
+        with pytest.raises(SignInError, match="not on the operator's list"):
+            login_of(config, other)
+    by_sub = replace(config, sign_in="oidc", oidc_claim="sub")  # a `sub` is case-sensitive
+    people.write_text("aB3 = bob\nAb3 = alice\n", encoding="utf-8")
+    assert (login_of(by_sub, "aB3"), login_of(by_sub, "Ab3")) == ("bob", "alice")
+    with pytest.raises(SignInError, match="not on the operator's list"):
+        login_of(by_sub, "ab3")
+
+
 def test_where_a_company_signs_people_in_github_does_not(pages: Pages) -> None:
     back = "/sign-in/back?code=abc&state=x"
     config = behind_proxy(pages)
@@ -169,6 +184,9 @@ def test_where_a_company_signs_people_in_github_does_not(pages: Pages) -> None:
         ({"SIGN_IN": "proxy", "SIGN_IN_HEADER": "X-User", "SIGN_IN_FROM": "10.1.1.1,::/0"}, "not all"),
         ({"SIGN_IN": "proxy", "SIGN_IN_HEADER": "X_User", "SIGN_IN_FROM": "10.0.0.1"}, "SIGN_IN_HEADER"),
         ({"SIGN_IN": "proxy", "SIGN_IN_HEADER": "X-User", "SIGN_IN_FROM": "proxy.local"}, "SIGN_IN_FROM"),
+        ({"SIGN_IN_LOGINS": "people"}, "CARDINAL_SIGN_IN_LOGINS would do nothing: set"),
+        ({"SIGN_IN": "proxy", "SIGN_IN_HEADER": "X-User", "SIGN_IN_FROM": "10.0.0.1", "OIDC_CLAIM": "email"},
+         "CARDINAL_OIDC_CLAIM would do nothing"),
         ({"SIGN_IN": "oidc", "OIDC_ISSUER": "https://a"}, "needs CARDINAL_OIDC_CLIENT_ID"),
         ({"SIGN_IN": "oidc", "OIDC_ISSUER": "http://a", "OIDC_CLIENT_ID": "c", "OIDC_CLIENT_SECRET": "s"},
          "CARDINAL_OIDC_ISSUER must begin with https://"),
@@ -293,6 +311,18 @@ def test_the_provider_says_who_it_is_and_github_what_they_may(pages: Pages, prov
     assert (asked["code_challenge_method"], form["code"]) == ("S256", "a.code~1")
     assert form["code_verifier"] not in str(asked)
     assert bob.get(f"/runs/{pages.run()}").status_code == 200
+
+
+def test_who_is_taken_off_the_list_is_signed_out(pages: Pages, provider: Provider, tmp_path: Path) -> None:
+    people = tmp_path / "people"
+    people.write_text("bob = bob\n", encoding="utf-8")
+    bob = browser(pages, replace(at_provider(pages, provider), sign_in_logins=people))
+    signs_in(bob, provider)
+    assert (says(bob.get("/"), "bob"), bob.get("/runs").status_code) == (True, 200)
+    people.write_text("alice = alice\n", encoding="utf-8")
+    assert (says(bob.get("/"), "bob"), bob.get("/runs").status_code) == (False, 401)
+    people.unlink()
+    assert bob.get("/runs").status_code == 401
 
 
 def by_shared_secret(provider: Provider, claims: dict[str, Any]) -> str:

@@ -6,9 +6,12 @@ from dataclasses import replace
 from click.testing import CliRunner
 
 from bot.cli import main
-from ledger.events.run import FinalReported, RunQueued
+from ledger.events.conversation import CommandGiven
+from ledger.events.run import BranchPushed, FinalReported, RunEnded, RunQueued
 from ledger.ids import RunId
+from ledger.states import Ending
 from tests.bot.web.api.program import Program
+from tests.bot.web.pages.forms import forms, send
 from tests.bot.web.pages.test_changes import published
 from tests.bot.web.pages.test_runs import happens
 from tests.bot.web.pages.world import Pages
@@ -49,3 +52,19 @@ def test_ends_costs_reports_and_files_of_two_runs_stand_side_by_side(pages: Page
     assert json.loads(typed.output)["files"] == answer["files"], typed.output
     assert bob.send("GET", f"/runs/{first}/compare/{other}").get_json()["code"] == "two_jobs"
     assert browser.get(f"/runs/{first}/compare/{other}").status_code == 404
+
+
+def test_whoever_may_chooses_the_run_beside_the_cards_own_on_the_page(pages: Pages) -> None:
+    first, second = pages.run(), RunId("r9")
+    (queued,) = [it for it in pages.cardinal.events(RunQueued) if it.run_id == first]
+    beside = replace(queued, run_id=second, kind="rerun", again_of=first, branch="cardinal/b")
+    happens(pages, beside, BranchPushed(second, "cardinal/b", "b" * 40))
+    path, bob = f"/runs/{first}/compare/{second}", pages.browser("bob")
+    assert "choose" not in forms(bob, path)  # it has not ended
+    happens(pages, RunEnded(second, Ending.SUCCEEDED, "", "", ""))
+    assert "choose" not in forms(pages.browser("mallory"), path)
+    form = forms(bob, path)["choose"]
+    assert send(bob, {**form, "text": second}).status_code == 303
+    assert [(it.command, it.argument, it.by) for it in pages.cardinal.events(CommandGiven)] == [
+        ("choose", second, "bob")
+    ]

@@ -1,5 +1,7 @@
 """What a repository's devcontainer.json says to Cardinal."""
 
+import json
+
 import pytest
 
 from rules.errors import PolicyError
@@ -86,6 +88,14 @@ def test_an_odd_variable_is_left_out(name: str) -> None:
     found = parse_devcontainer(PATH, f'{{"image": "a:1", "containerEnv": {{"{name}": "x", "B": "a\\nb"}}}}')
     assert found.environment == ()
     assert found.left_out == (f"containerEnv.{name}", "containerEnv.B")
+
+
+@pytest.mark.parametrize("name", ["HTTP_PROXY", "https_proxy", "Ftp_Proxy", "NO_PROXY", "all_proxy"])
+def test_a_way_to_the_network_is_no_argument_of_a_build_whose_layers_others_share(name: str) -> None:
+    found = parse_devcontainer(
+        PATH, json.dumps({"build": {"dockerfile": "D", "args": {name: "http://a", "B": "1"}}})
+    )
+    assert (found.args, found.left_out) == ((("B", "1"),), (f"build.args.{name}",))
 
 
 def test_a_key_with_an_odd_value_is_left_out_by_its_name() -> None:
