@@ -93,10 +93,9 @@ def choices(db: Connection, scopes: Sequence[CardScope], *, archived: bool = Fal
         rows = db.execute(select(*columns).select_from(FROM).where(seen).distinct()).all()
         return [{row[at] for row in rows if row[at]} for at in range(len(columns))]
 
-    issues, movers = values(cards.c.repository, cards.c.mover)
+    issues, movers, *lists = values(cards.c.repository, cards.c.mover, *_LISTS)
     works, askers, agents, players = values(runs.c.repository, runs.c.by, runs.c.agent, PLAYER)
-    lists = (values(column)[0] for column in _LISTS)
-    labels, assignees = ({it for stored in lists_of for it in json.loads(stored)} for lists_of in lists)
+    labels, assignees = ({it for stored in column for it in json.loads(stored)} for column in lists)
     return CardChoices(
         repositories=sort_names(issues | works),
         people=sort_names(movers | askers | assignees),

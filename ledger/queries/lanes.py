@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from functools import lru_cache
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -294,5 +295,6 @@ def _rows(db: Connection, query: Select[Any]) -> tuple[ListedCard, ...]:
     )
 
 
+@lru_cache  # thousands of runs have the same settings
 def _reviewers(settings: str) -> tuple[str, ...]:
     return tuple(json.loads(settings).get("reviewers") or ())
