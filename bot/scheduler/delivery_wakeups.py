@@ -21,27 +21,29 @@ log = logging.getLogger(__name__)
 # hundreds, and those of one issue keep their order.
 CROWD_SIZE, CROWD_S = 10, 60
 
-# A mark, a job and its place in a queue at once: none of them is there without the others. KEYS and ARGV have
-# five and four words for each delivery. RQ's own `enqueue_call` takes 17 commands for one job.
+# A mark, a job and its place in a queue at once: none of them is there without the others. Each delivery has
+# five words. RQ's own `enqueue_call` takes 17 commands for one job.
 _ADD = """
-local mark_s, crowd_lane, crowd_s, crowd_size, jobs, marks = unpack(ARGV, 1, 6)
-for n = 0, (#KEYS - 1) / 5 - 1 do
-  local mark, job, queue, recent, crowd = unpack(KEYS, n * 5 + 2, n * 5 + 6)
-  local name, id, label, data = unpack(ARGV, n * 4 + 7, n * 4 + 10)
+local mark_s, crowd_lane, crowd_s, crowd_size, jobs, marks, queues = unpack(ARGV, 1, 7)
+local crowds = queues .. crowd_lane
+for n = 8, #ARGV, 5 do
+  local name, id, label, data, about = unpack(ARGV, n, n + 4)
+  local mark, queue = marks .. label, queues .. name
   if redis.call('EXISTS', mark) == 0 then
-    if recent ~= '' then
+    if about ~= '' then
+      local recent, crowd = 'cardinal:recent:' .. about, 'cardinal:crowd:' .. about
       local before = redis.call('LRANGE', recent, 0, -1)
-      local follows = redis.call('EXISTS', crowd) == 1 and redis.call('LLEN', KEYS[1]) > 0
+      local follows = redis.call('EXISTS', crowd) == 1 and redis.call('LLEN', crowds) > 0
       if follows or #before >= tonumber(crowd_size) then
         for _, one in ipairs(follows and {} or before) do
           if redis.call('LREM', queue, 1, one) == 1 then
-            redis.call('RPUSH', KEYS[1], one)
+            redis.call('RPUSH', crowds, one)
             local its = redis.call('HGET', jobs .. one, 'description') or ''
             redis.call('SET', marks .. its, crowd_lane .. ' ' .. one, 'XX', 'KEEPTTL')
           end
         end
         redis.call('SET', crowd, 1, 'EX', mark_s)
-        name, queue = crowd_lane, KEYS[1]
+        name, queue = crowd_lane, crowds
       else
         redis.call('DEL', crowd)
         redis.call('RPUSH', recent, id)
@@ -51,7 +53,7 @@ for n = 0, (#KEYS - 1) / 5 - 1 do
       end
     end
     redis.call('SET', mark, name .. ' ' .. id, 'EX', mark_s)
-    redis.call('HSET', job, 'data', data, 'description', label)
+    redis.call('HSET', jobs .. id, 'data', data, 'description', label)
     redis.call('RPUSH', queue, id)
   end
 end
@@ -64,23 +66,21 @@ def wake_ingestion(redis: Redis, deliveries: Sequence[tuple[DeliveryId, bool, st
     False when Redis did not take it. Nothing is added for one that is marked already: if that wake-up is
     lost, a tick finds the delivery.
     """
-    keys: list[str] = [queue_key(CROWD)]
-    words: list[str | int | bytes] = [MARK_S, CROWD, CROWD_S, CROWD_SIZE, Job.key_for(""), mark_key("")]
+    words: list[str | int | bytes] = [MARK_S, CROWD, CROWD_S, CROWD_SIZE]
+    words += Job.key_for(""), mark_key(""), queue_key("")
     for delivery_id, by_app, about in deliveries:
-        name, rq_id, label = ECHOES if by_app else str(CONTROL), str(uuid4()), f"ingest-{delivery_id}"
         call = json.dumps([f"{JOBS}.ingest", None, [delivery_id], {}])
-        keys += (mark_key(label), Job.key_for(rq_id), queue_key(name))
-        keys += _crowd_keys(about) if about and not by_app else ("", "")
-        words += (name, rq_id, label, zlib.compress(call.encode()))
+        name = ECHOES if by_app else str(CONTROL)
+        words += name, str(uuid4()), f"ingest-{delivery_id}", zlib.compress(call.encode())
+        words.append(_digest(about) if about and not by_app else "")
     try:
-        redis.eval(_ADD, len(keys), *keys, *words)
+        redis.register_script(_ADD)(args=words)
     except RedisError as error:
         log.warning("wake-ups lost count=%s error=%s", len(deliveries), type(error).__name__)
         return False
     return True
 
 
-def _crowd_keys(about: str) -> tuple[str, str]:
-    """Return the keys of the last deliveries about one issue, and of whether it is a crowd."""
-    digest = hashlib.sha256(about.encode(errors="surrogatepass")).hexdigest()[:32]
-    return f"cardinal:recent:{digest}", f"cardinal:crowd:{digest}"
+def _digest(about: str) -> str:
+    """Return what names an issue in keys."""
+    return hashlib.sha256(about.encode(errors="surrogatepass")).hexdigest()[:32]

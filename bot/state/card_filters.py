@@ -13,7 +13,8 @@ from ledger.queries.card_filter import CardChoices, CardFilter, CardScope
 from ledger.states import CardState
 from rules.text import alternatives, near, plain, state_word
 
-FIELDS = ("state", "repository", "person", "label", "agent", "search")
+NAMES = ("repository", "person", "label", "agent")
+FIELDS = ("state", *NAMES, "search")
 MAX_CHARS, MAX_WORDS = 200, 8
 MAX_COMPARED = 500  # names among which a misspelt one is looked for
 
@@ -30,6 +31,13 @@ def choices_of_state(db: Connection, scopes: Sequence[CardScope], state: str | N
     """Return the names that a filter may have: those of archived cards where their state is asked for."""
     archived = (state or "").strip().casefold() == CardState.ARCHIVED
     return card_filter.choices(db, scopes, archived=archived)
+
+
+def choices_for(db: Connection, scopes: Sequence[CardScope], given: Mapping[str, str]) -> CardChoices:
+    """Return the names to read these texts by: none where no text is a name, for all cards are searched."""
+    if any(given[field] for field in NAMES):
+        return choices_of_state(db, scopes, given["state"])
+    return card_filter.NO_CHOICES
 
 
 def read(

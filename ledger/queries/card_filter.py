@@ -81,20 +81,26 @@ class CardChoices:
     agents: tuple[str, ...]
 
 
+NO_CHOICES = CardChoices((), (), (), ())
+
+
 def choices(db: Connection, scopes: Sequence[CardScope], *, archived: bool = False) -> CardChoices:
     """Return the repositories, people and labels of all cards in sight."""
     seen = in_sight(scopes, archived=archived)
 
-    def values(*columns: ColumnElement[str]) -> set[str]:
-        queries = (select(column).select_from(FROM).where(seen).distinct() for column in columns)
-        return {value for query in queries for value in db.scalars(query) if value}
+    def values(*columns: ColumnElement[str]) -> list[set[str]]:
+        """Return what stands in each of the columns."""
+        rows = db.execute(select(*columns).select_from(FROM).where(seen).distinct()).all()
+        return [{row[at] for row in rows if row[at]} for at in range(len(columns))]
 
-    labels, assignees = ({it for stored in values(column) for it in json.loads(stored)} for column in _LISTS)
+    issues, movers, *lists = values(cards.c.repository, cards.c.mover, *_LISTS)
+    works, askers, agents, players = values(runs.c.repository, runs.c.by, runs.c.agent, PLAYER)
+    labels, assignees = ({it for stored in column for it in json.loads(stored)} for column in lists)
     return CardChoices(
-        repositories=sort_names(values(cards.c.repository, runs.c.repository)),
-        people=sort_names(values(cards.c.mover, runs.c.by) | assignees),
+        repositories=sort_names(issues | works),
+        people=sort_names(movers | askers | assignees),
         labels=sort_names(labels),
-        agents=sort_names(values(runs.c.agent, PLAYER)),
+        agents=sort_names(agents | players),
     )
 
 

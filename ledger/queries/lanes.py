@@ -6,11 +6,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from functools import lru_cache
 from itertools import islice
 from typing import Any, NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, FromClause, Select, case, func, null, select
+from sqlalchemy import Column, Connection, FromClause, Select, bindparam, case, func, null, select
 
+from ledger.db.statements import Statement
 from ledger.events.run import BY_PEOPLE
 from ledger.ids import BoardId, CardId, RunId
 from ledger.queries.card_filter import (
@@ -145,7 +147,7 @@ def repositories(db: Connection, board_id: BoardId) -> dict[str, datetime]:
 
     Those of archived cards are among them: they are read on, and found by a filter.
     """
-    return _oldest(db, FROM, cards.c.board_id == board_id)
+    return _oldest(db, board_id, _ISSUES, _NEWEST_WORKS)
 
 
 def repositories_ever(db: Connection, board_id: BoardId) -> dict[str, datetime]:
@@ -153,14 +155,25 @@ def repositories_ever(db: Connection, board_id: BoardId) -> dict[str, datetime]:
 
     Those of archived cards and of all runs are among them.
     """
-    return _oldest(db, cards.outerjoin(runs, runs.c.card_id == cards.c.card_id), cards.c.board_id == board_id)
+    return _oldest(db, board_id, _ISSUES, _ALL_WORKS)
 
 
-def _oldest(db: Connection, joined: FromClause, mine: ColumnElement[bool]) -> dict[str, datetime]:
-    since, oldest = func.min(cards.c.created_at), dict[str, datetime]()
-    for name in (cards.c.repository, runs.c.repository):
-        query = select(name, since).select_from(joined).where(mine, name != "")
-        for repository, at in db.execute(query.group_by(name)):
+def _oldest_by(name: Column[Any], joined: FromClause) -> Statement:
+    mine = (cards.c.board_id == bindparam("board_id")) & (name != "")
+    return Statement(
+        select(name, func.min(cards.c.created_at)).select_from(joined).where(mine).group_by(name)
+    )
+
+
+_ISSUES = _oldest_by(cards.c.repository, cards)
+_NEWEST_WORKS = _oldest_by(runs.c.repository, cards.join(runs, runs.c.run_id == cards.c.run_id))
+_ALL_WORKS = _oldest_by(runs.c.repository, cards.join(runs, runs.c.card_id == cards.c.card_id))
+
+
+def _oldest(db: Connection, board_id: BoardId, *by_name: Statement) -> dict[str, datetime]:
+    oldest = dict[str, datetime]()
+    for statement in by_name:
+        for repository, at in statement.all(db, {"board_id": board_id}):
             oldest[repository] = min(at, oldest.get(repository, at))
     return oldest
 
@@ -299,5 +312,6 @@ def _rows(db: Connection, query: Select[Any]) -> tuple[ListedCard, ...]:
     )
 
 
+@lru_cache  # thousands of runs have the same settings
 def _reviewers(settings: str) -> tuple[str, ...]:
     return tuple(json.loads(settings).get("reviewers") or ())

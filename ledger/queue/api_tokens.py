@@ -9,7 +9,7 @@ from enum import StrEnum
 
 from sqlalchemy import Connection, func, select
 
-from ledger.db.rows import first_row, list_rows, pick
+from ledger.db.rows import list_rows
 from ledger.db.tables import api_tokens
 from ledger.errors import CardinalError
 
@@ -99,8 +99,8 @@ def make(
 
 def find(db: Connection, text: str, now: datetime) -> TokenRow | None:
     """Return the live token with this text; None where there is none."""
-    row = first_row(db, TokenRow, pick(TokenRow, api_tokens).where(api_tokens.c.digest == _digest(text)))
-    return row if row is not None and row.lives(now) else None
+    rows = list_rows(db, TokenRow, api_tokens, digest=_digest(text))
+    return next((row for row in rows if row.lives(now)), None)
 
 
 def of_user(db: Connection, user_id: int) -> tuple[TokenRow, ...]:

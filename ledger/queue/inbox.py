@@ -112,6 +112,11 @@ def _delivery(delivery_id: Any) -> Select[Any]:
     return _deliveries().where(inbox.c.delivery_id == delivery_id)
 
 
+@statement
+def _waiting(delivery_id: Any) -> Select[Any]:
+    return _deliveries().where(inbox.c.delivery_id == delivery_id, inbox.c.state == "waiting")
+
+
 def _read(row: Sequence[Any]) -> Delivery:
     delivery_id, event, action, payload, *rest = row
     return Delivery(delivery_id, event, action, payload.encode(), *rest)
@@ -235,9 +240,8 @@ def due_deliveries(engine: Engine, *, limit: int, late_s: float = 0.0) -> tuple[
 
 def still_waiting(db: Connection, delivery_ids: Collection[DeliveryId]) -> tuple[Delivery, ...]:
     """Return those of the deliveries that wait and that nobody works on, in the order given."""
-    query = _deliveries().where(inbox.c.delivery_id.in_(tuple(delivery_ids)), inbox.c.state == "waiting")
-    rows = {row[0]: _read(row) for row in db.execute(query)}
-    return tuple(rows[delivery_id] for delivery_id in dict.fromkeys(delivery_ids) if delivery_id in rows)
+    rows = [_waiting.first(db, {"delivery_id": delivery_id}) for delivery_id in dict.fromkeys(delivery_ids)]
+    return tuple([_read(row) for row in rows if row is not None])
 
 
 def list_claimed(db: Connection, delivery_ids: Collection[DeliveryId]) -> tuple[DeliveryId, ...]:
@@ -250,9 +254,8 @@ def settle_waiting(db: Connection, delivery_ids: Collection[DeliveryId], now: da
 
     Their payloads are dropped.
     """
-    condition = inbox.c.delivery_id.in_(tuple(delivery_ids)) & (inbox.c.state == "waiting")
-    done = {"state": "done", "settled_at": now, "error": "", "payload": "{}"}
-    return db.execute(inbox.update().where(condition).values(**done)).rowcount if delivery_ids else 0
+    waiting = {"delivery_id": tuple(delivery_ids), "state": "waiting"}
+    return change(db, inbox, waiting, state="done", settled_at=now, error="", payload="{}")
 
 
 def is_known(db: Connection, delivery_id: DeliveryId) -> bool:

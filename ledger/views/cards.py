@@ -12,6 +12,7 @@ from sqlalchemy import (
     case,
     func,
     select,
+    text,
 )
 
 from ledger.db.rows import (
@@ -64,7 +65,7 @@ from ledger.rows.cards import CardRow
 from ledger.states import Reason
 
 UNRANKED = 1_000_000  # a card whose place in its column was not read yet stands below all others
-
+_HAS_RUN = text("run_id IS NOT NULL")
 
 cards = Table(
     "view_cards",
@@ -80,6 +81,15 @@ cards = Table(
     ).ddl_if(dialect="sqlite"),
     Index("view_cards_board", "board_id", "column", "rank", "card_id").ddl_if(dialect="postgresql"),
     Index("view_cards_state", "board_id", "state", "reason"),
+    Index("view_cards_reason", "board_id", "reason"),
+    # What each page asks: the repositories of a board's cards and of their newest runs, since when.
+    Index("view_cards_repository", "board_id", "repository", "created_at"),
+    Index(
+        "view_cards_run",
+        *("board_id", "run_id", "created_at"),
+        sqlite_where=_HAS_RUN,
+        postgresql_where=_HAS_RUN,
+    ),
     Index("view_cards_issue", "repository", "number"),
     Index("view_cards_content", "content_id"),
     Index("view_cards_pull", "pull_repository", "pull_number"),

@@ -71,8 +71,8 @@ class JobFilter(ApiModel):
         self, db: Connection, scopes: Sequence[CardScope], states: Collection[CardState] = tuple(CardState)
     ) -> CardFilter:
         """Return the filter of cards in these states. Raises FilterError."""
-        known = card_filters.choices_of_state(db, scopes, self.state)
-        return card_filters.read(self.model_dump(include=set(card_filters.FIELDS)), known, states)
+        given = self.model_dump(include=set(card_filters.FIELDS))
+        return card_filters.read(given, card_filters.choices_for(db, scopes, given), states)
 
 
 class RunName(ApiModel):
