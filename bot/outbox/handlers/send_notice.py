@@ -97,8 +97,8 @@ def _item(
         "question": line.question_id,
     }
     detail, topic = notice_text.HOW.get(line.kind, ""), card.run_id or ""
-    if line.text:  # the answer to a reply of this person
-        words, detail = ANSWER, line.text
+    if line.text:  # about a reply of this person; nobody can reply to it, so no two programs go on for ever
+        words, detail, topic = ANSWER, line.text, ""
     elif question is not None:
         detail, topic = notice_text.describe_question(question), question.question_id
     elif plan is not None and line.kind is NoticeKind.APPROVAL:

@@ -18,9 +18,13 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from bot import frontends
+from bot.admin.doctor import CheckResult, DoctorContext
+from bot.admin.doctor.notices import served
 from bot.frontends import NewsItem, Notice, Reply, UnfitAddressError, UnreadMessageError
 from bot.frontends.mail import reading, sending
 from bot.frontends.mail.reading import ATTACHED, EMPTY, FOREIGN, MAX_BYTES, OVER, TOO_LARGE
+from bot.github.client import Hub
+from bot.outbox import subscribers
 from bot.system.config import Config, ConfigError, read
 from bot.system.secret import Secret
 from rules.chatops.notices import Subscriber
@@ -133,6 +137,22 @@ def test_the_password_goes_by_tls_to_whom_the_certificate_names(
         assert "wrong" not in said.message
         assert "535" in said.message
     assert len(office.mails) == 1
+
+
+def test_the_doctor_says_what_is_missing(config: Config, tmp_path: Path) -> None:
+    subscribers.write(config.home, PEOPLE)
+
+    def examined(changed: Config) -> CheckResult:
+        (result,) = served(DoctorContext(changed, None, Hub(changed, lambda: NOW), NOW))
+        return result
+
+    assert examined(config).message.endswith("`cardinal receive mail`")
+    assert "nobody can reply" in examined(replace(config, mail_replies="")).message
+    for changed in (replace(config, mail_server=""), replace(config, mail_server="smtp://127.0.0.1:1")):
+        assert (examined(changed).level, examined(changed).name) == ("fail", "notices by mail")
+        assert "CARDINAL_MAIL_SERVER" in examined(changed).next_step
+    subscribers.write(config.home, {"ops": Subscriber(address="json://127.0.0.1", channel=True)})
+    assert list(served(DoctorContext(config, None, Hub(config, lambda: NOW), NOW))) == []
 
 
 def test_wrong_settings_and_addresses_are_named(tmp_path: Path, config: Config) -> None:

@@ -177,4 +177,5 @@ def test_a_forged_mail_does_nothing_and_one_that_github_cannot_judge_comes_again
     assert [(it.command, it.by) for it in cardinal.events(CommandGiven)] == [("status", "alice")]
     send(cardinal)
     assert len(mail_to(office, "alice", "About your reply", "needs input")) == 1
+    assert newest_to(office, "alice")["Reply-To"] is None  # so that no program answers it, and is answered
     assert asked
