@@ -213,6 +213,7 @@ def test_a_reply_is_the_persons_own_words(config: Config, office: PostOffice) ->
 
 
 QUOTES = [
+    "",
     "Am Mo., 30. Nov. 2026 um 10:00 Uhr schrieb Cardinal <cardinal@example.com>:",
     "Am Mo., 30. Nov. 2026 um 10:00 Uhr schrieb Cardinal <\ncardinal@example.com>:",
     "Le lun. 30 nov. 2026, Cardinal <cardinal+r1-q1.1.a@example.com> a écrit :",
@@ -325,7 +326,8 @@ HOSTILE = [
     b"",
     b"\x00\xff" * 1_000,
     b"Content-Type: multipart/mixed; boundary=0"
-    + b"".join(b"\n\n--%d\nContent-Type: multipart/mixed; boundary=%d" % (n, n + 1) for n in range(500)),
+    + b"".join(b"\n\n--%d\nContent-Type: multipart/mixed; boundary=%d" % (n, n + 1) for n in range(3_000)),
+    b"Content-Type: message/rfc822\n\n" * 5_000,
     b"Content-Type: text/plain; charset=nobody\nContent-Transfer-Encoding: base64\n\n=\xff",
     b"From: " + b"<(" * 4_000 + b"\nContent-Type: text/html\n\n" + b"<!--" * 20_000,
 ]
