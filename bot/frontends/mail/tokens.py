@@ -41,7 +41,7 @@ class ReplyToken:
 
 def reply_address(config: Config, login: str, address: str, topic: str, made_at: datetime) -> str:
     """Return the address for the person's replies about the topic; empty where nobody can reply."""
-    if not (config.mail_replies and topic and login):
+    if not (config.mail_replies and topic):
         return ""
     until = (made_at + timedelta(days=DAYS)).date().toordinal()
     local, _, domain = config.mail_replies.partition("@")

@@ -17,6 +17,7 @@ from ledger.events.subscription import CardUnsubscribed
 from ledger.ids import CardId, QuestionId
 from ledger.queue.outbox import Entry
 from ledger.rows.cards import CardRow
+from ledger.rows.questions import QuestionRow
 from ledger.views import cards, plans, questions, runs, subscriptions
 from rules.chatops.notices import Subscriber, defuse
 from rules.intents.outbound import NoticeKind, NoticeLine, SendNotice
@@ -58,8 +59,7 @@ def carry_out(context: OutboxContext, intent: SendNotice, entry: Entry) -> ActRe
     more = (*((f"and {left} more",) if left > 0 else ()), *((_TRUNCATED,) if intent.truncated else ()))
     count = f"{len(items)}{'+' if intent.truncated else ''}"
     title = f"Cardinal, board {context.board.address}: {count} " + ("news" if len(items) > 1 else "notice")
-    name = "" if subscriber.channel else intent.name
-    notice = Notice(entry.key, entry.created_at, title, name, items[:MAX_LINES], more)
+    notice = Notice(entry.key, entry.created_at, title, intent.name, items[:MAX_LINES], more)
     context.begin(entry)
     try:
         accepted = front_end.tell(context.config, subscriber.address, notice)
@@ -77,8 +77,7 @@ def _item(
     with context.reading() as db:
         card = cards.get(db, CardId(line.card_id)) if line.card_id else None
         question = questions.get(db, QuestionId(line.question_id)) if line.question_id else None
-        run = runs.get(db, card.run_id) if card and card.run_id else None
-        plan = plans.newest(db, run.run_id) if run else None
+        detail, topic = _detail(db, line, card, question) if card else ("", "")
     if question is not None and (question.answered_at is not None or question.withdrawn):
         return None
     words, kind = WORDS[line.kind], {"kind": line.kind}
@@ -96,16 +95,26 @@ def _item(
         "run": card.run_id or "",
         "question": line.question_id,
     }
-    detail, topic = notice_text.HOW.get(line.kind, ""), card.run_id or ""
+    if subscriber.channel:  # nobody replies for it
+        return NewsItem(f"{words}: {name}", about, link)
+    return NewsItem(f"{ANSWER if line.text else words}: {name}", about, link, detail, topic)
+
+
+def _detail(db: Connection, line: NoticeLine, card: CardRow, question: QuestionRow | None) -> tuple[str, str]:
+    """Return the news in full, and what a reply to it would be about."""
     if line.text:  # about a reply of this person; nobody can reply to it, so no two programs go on for ever
-        words, detail, topic = ANSWER, line.text, ""
-    elif question is not None:
-        detail, topic = notice_text.describe_question(question), question.question_id
-    elif plan is not None and line.kind is NoticeKind.APPROVAL:
-        detail, topic = notice_text.describe_plan(plan), f"{plan.run_id}-p{plan.revision}"
-    elif run is not None and line.kind is NoticeKind.FAILURE:
-        detail = notice_text.describe_failure(run)
-    return NewsItem(f"{words}: {name}", about, link, detail, topic)
+        return line.text, ""
+    if question is not None:
+        return notice_text.describe_question(question), question.question_id
+    run = runs.get(db, card.run_id) if card.run_id else None
+    if run is None:
+        return "", ""
+    plan = plans.newest(db, run.run_id)
+    if plan is not None and line.kind is NoticeKind.APPROVAL:
+        return notice_text.describe_plan(plan), f"{plan.run_id}-p{plan.revision}"
+    if line.kind is NoticeKind.FAILURE:
+        return notice_text.describe_failure(run), run.run_id
+    return notice_text.HOW.get(line.kind, ""), run.run_id
 
 
 def _rights(context: OutboxContext, intent: SendNotice) -> dict[CardId, str]:

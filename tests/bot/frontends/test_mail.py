@@ -178,7 +178,7 @@ def test_wrong_settings_and_addresses_are_named(tmp_path: Path, config: Config) 
 def test_a_server_that_answers_drop_by_drop_holds_up_nothing(
     config: Config, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sending, "TIMEOUT_S", 1.0)
+    monkeypatch.setattr(sending, "TIMEOUT_S", 0.5)
     ends = Event()
 
     def drip(server: socket) -> None:

@@ -25,6 +25,7 @@ from bot.outbox import notices, subscribers
 from forge.store.models import Role
 from ledger.events.board import CardDescribed, StopOrdered
 from ledger.events.person import NoticesChosen
+from ledger.events.policy import PolicyLoaded
 from ledger.events.publication import EntryGivenUp
 from ledger.events.run import QuestionAnswered, QuestionAsked, UsageMetered
 from ledger.events.subscription import CardSubscribed, CardUnsubscribed
@@ -32,6 +33,7 @@ from ledger.ids import CardId, QuestionId, RunId
 from ledger.views import subscriptions
 from rules.chatops.notices import Subscriber
 from rules.intents.outbound import NoticeKind
+from rules.policy.model import DEFAULT_TEXT
 from tests.bot.frontends.post_office import PostOffice, open_office, text_of
 from tests.bot.outbox.conftest import Stage
 from tests.bot.render.past import RUN
@@ -353,13 +355,18 @@ def read_mail_at(stage: Stage, office: PostOffice) -> None:
 def test_mail_has_the_question_and_a_hostile_title_is_no_header(stage: Stage) -> None:
     with open_office() as office:
         read_mail_at(stage, office)
-        subscribe(stage, alice=Subscriber(address="mail:alice@example.com"))
+        ops = Subscriber(address="mail:ops@example.com", channel=True)
+        subscribe(stage, alice=Subscriber(address="mail:alice@example.com"), ops=ops)
+        named = DEFAULT_TEXT.replace("board:\n", "board:\n  private_issues: named\n", 1)
+        stage.happen(PolicyLoaded(stage.board_id, "named", named, ""))
         title = "Totals\r\nBcc: eve@example.com\r\n\r\n<b>@everyone</b>"
         stage.happen(CardDescribed(stage.card_id, title, "", ()))
         ask(stage)
-    (mail,) = office.mails
+    mail, to_channel = sorted(office.mails, key=lambda it: str(it["To"]))
     assert mail["Bcc"] is None
-    assert mail["X-RcptTo"] == "alice@example.com"
+    assert (mail["X-RcptTo"], to_channel["X-RcptTo"]) == ("alice@example.com", "ops@example.com")
+    assert "acme/shop" in text_of(to_channel)
+    assert (to_channel["Reply-To"], "Cents" in text_of(to_channel)) == (None, False)
     assert "Totals Bcc: eve@\u200bexample.com" in str(make_header(decode_header(mail["Subject"])))
     assert "Cents or euros?\n\nReply with your answer" in text_of(mail)
     assert "board acme/1" in text_of(mail)
