@@ -157,8 +157,8 @@ def send(name: str, as_json: bool) -> None:
     subscriber = _require(subscribers.read(config.home), name)
     key, item = f"test:{secrets.token_hex(8)}", NewsItem("Cardinal's notices arrive here.", {})
     try:
-        tell = frontends.serving(subscriber.address).tell
-        accepted = tell(config, subscriber.address, Notice(key, utc_now(), "Cardinal", name, (item,)))
+        send_notice = frontends.front_end_of(subscriber.address).send_notice
+        accepted = send_notice(config, subscriber.address, Notice(key, utc_now(), "Cardinal", name, (item,)))
     except UnfitAddressError as error:
         raise NotifyError(error.because) from error
     if not accepted:

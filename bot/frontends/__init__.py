@@ -52,7 +52,7 @@ class Notice:
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class PersonReply:
     """A message of a person, by GitHub login, about the topic of a notice that they got.
 
     `key` is the same when the message comes again. With a `refusal` nothing is done, and the person is told
@@ -83,28 +83,28 @@ class UnreadMessageError(CardinalError):
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class SetupFinding:
     """What is right or wrong with the set-up; `next_step` is empty where nothing is wrong."""
 
     message: str
     next_step: str = ""
 
 
-Read = Callable[[Config, Mapping[str, Subscriber], bytes, datetime], Reply]
-Examine = Callable[[Config], Finding]
+Read = Callable[[Config, Mapping[str, Subscriber], bytes, datetime], PersonReply]
+Examine = Callable[[Config], SetupFinding]
 
 
 class FrontEnd(Protocol):
     """A file or folder here, for the addresses that begin with one of `SCHEMES`.
 
-    `tell` sends a notice within its own time limits; False when it was not accepted. It raises
+    `send_notice` sends a notice within its own time limits; False when it was not accepted. It raises
     UnfitAddressError. `knows_repeats`: whoever gets a notice twice can see that it is the same, so it is sent
     again after a crash. `read` takes a message of at most `MAX_BYTES` and one byte, and raises
     UnreadMessageError; a front-end without it only tells. `examine` is for `cardinal doctor`.
     """
 
     SCHEMES: tuple[str, ...]
-    tell: Callable[[Config, str, Notice], bool]
+    send_notice: Callable[[Config, str, Notice], bool]
     knows_repeats: Callable[[str], bool]
     read: Read | None = None
     examine: Examine | None = None
@@ -114,7 +114,7 @@ class FrontEnd(Protocol):
 FRONT_ENDS = Registry[FrontEnd]("front-end", __name__, FrontEnd)
 
 
-def serving(address: str) -> FrontEnd:
+def front_end_of(address: str) -> FrontEnd:
     """Return the front-end of an address: the one with the longest fitting scheme."""
     fitting = (
         (len(scheme), name)

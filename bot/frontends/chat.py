@@ -11,7 +11,7 @@ def knows_repeats(_address: str) -> bool:
     return False
 
 
-def tell(_config: Config, address: str, notice: Notice) -> bool:
+def send_notice(config: Config, address: str, notice: Notice) -> bool:  # noqa: ARG001 -- others need it
     """Send the lines of a notice."""
     try:
         import apprise  # of an extra: nobody who is told nothing needs it

@@ -33,7 +33,7 @@ def knows_repeats(_address: str) -> bool:
     return True
 
 
-def tell(_config: Config, address: str, notice: Notice) -> bool:
+def send_notice(config: Config, address: str, notice: Notice) -> bool:  # noqa: ARG001 -- others need it
     """Post the notice with its news."""
     news = [item.about for item in notice.items]
     return post(address, {"id": notice.key, "title": notice.title, "text": notice.text, "news": news})

@@ -29,7 +29,7 @@ def describe_question(question: QuestionRow) -> str:
     return _joined(asker, _short(question.text), choices, how)
 
 
-def describe_failure(run: RunRow) -> str:
+def describe_failed_run(run: RunRow) -> str:
     """Return why the run failed, and what to do."""
     return _joined(plain(explain_run(run, ""), MAX_CHOICE), HOW[NoticeKind.FAILURE])
 

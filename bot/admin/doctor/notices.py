@@ -38,7 +38,7 @@ def served(context: DoctorContext) -> Iterator[CheckResult]:
     except subscribers.SubscribersError:
         return  # another check says so
     for name, part in frontends.FRONT_ENDS.all():
-        if part.examine and any(frontends.serving(it.address) is part for it in known.values()):
+        if part.examine and any(frontends.front_end_of(it.address) is part for it in known.values()):
             found, result = part.examine(context.config), f"notices by {name}"
             bad = found.next_step
             yield fail(result, found.message, found.next_step) if bad else ok(result, found.message)

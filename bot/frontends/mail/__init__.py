@@ -4,8 +4,8 @@ Its address is mail:alice@example.com. Each reply goes to an address with a toke
 """
 
 from bot.frontends.mail.reading import MAX_BYTES, read
-from bot.frontends.mail.sending import examine, knows_repeats, tell
+from bot.frontends.mail.sending import examine, knows_repeats, send_notice
 from bot.frontends.mail.tokens import SCHEME
 
 SCHEMES = (SCHEME,)
-__all__ = ["MAX_BYTES", "SCHEMES", "examine", "knows_repeats", "read", "tell"]
+__all__ = ["MAX_BYTES", "SCHEMES", "examine", "knows_repeats", "read", "send_notice"]

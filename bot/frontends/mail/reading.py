@@ -14,7 +14,7 @@ from html import unescape
 
 import nh3
 
-from bot.frontends import Reply, UnreadMessageError
+from bot.frontends import PersonReply, UnreadMessageError
 from bot.frontends.mail.sending import MARKER
 from bot.frontends.mail.tokens import ForgedTokenError, find_token
 from bot.system.config import Config
@@ -32,7 +32,7 @@ _BLOCKS = {"p", "div", "br", "li", "tr", "h1", "h2", "h3", "hr", "pre"}  # each 
 _UNSEEN = {"style", "script", "title", "blockquote"}
 _TAG = re.compile(r"<[^<>]{1,20}>")
 _SENDER = re.compile(r"<([^<>\s]{3,320})>\s*$|^\s*([^<>\s]{3,320})\s*$")
-_RULER = re.compile(r"[-_=]{2,}[^\n]{0,100}?[-_=]{2,}")
+_RULES = "-_="  # begin and end a line that a mail program draws above a quote
 TOO_LARGE = "it is too large: write again without attachments, or on GitHub"
 ATTACHED = "attachments are not taken: write again without any, or on GitHub"
 FOREIGN = (
@@ -42,7 +42,7 @@ OVER = "the mail that you replied to is too old: reply on GitHub"
 EMPTY = "it has no words of its own above the quoted text: write above the line that says so"
 
 
-def read(config: Config, people: Mapping[str, Subscriber], raw: bytes, now: datetime) -> Reply:
+def read(config: Config, people: Mapping[str, Subscriber], raw: bytes, now: datetime) -> PersonReply:
     """Return the reply in a mail. Raises UnreadMessageError for what no person wrote in reply to a notice."""
     if raw[:MAX_BYTES].lower().count(b"content-type") > MAX_PARTS:  # nested, they would take minutes to read
         raise UnreadMessageError("it has too many parts")
@@ -69,7 +69,7 @@ def read(config: Config, people: Mapping[str, Subscriber], raw: bytes, now: date
     else:
         words = own_text(mail, config)
         refusal = "" if words else EMPTY
-    return Reply(token.login, token.topic, words, key, refusal)
+    return PersonReply(token.login, token.topic, words, key, refusal)
 
 
 def _robot(mail: Message) -> str:
@@ -106,9 +106,14 @@ def own_text(mail: Message, config: Config) -> str:
     text = _first(mail, "text/plain") or _text_of_html(_first(mail, "text/html"))
     above = _above_the_quote(without_invisible(text).partition(MARKER)[0], config)
     lines = written_words(above).split("\n")
-    while lines and (not lines[-1].strip() or _RULER.fullmatch(lines[-1].strip())):
+    while lines and _is_drawn(lines[-1].strip()):
         lines.pop()
     return "\n".join(lines).strip()
+
+
+def _is_drawn(line: str) -> bool:
+    """Tell whether a line is blank, or drawn by a mail program, with words in its middle or without."""
+    return not (line[:2] + line[-2:]).strip(_RULES)
 
 
 def _first(mail: Message, kind: str) -> str:

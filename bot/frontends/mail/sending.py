@@ -14,7 +14,7 @@ from time import monotonic
 from typing import Any
 from urllib.parse import urlsplit
 
-from bot.frontends import Finding, NewsItem, Notice, UnfitAddressError
+from bot.frontends import NewsItem, Notice, SetupFinding, UnfitAddressError
 from bot.frontends.mail.tokens import SCHEME, reply_address
 from bot.system.config import Config
 
@@ -33,7 +33,7 @@ def knows_repeats(_address: str) -> bool:
     return True
 
 
-def tell(config: Config, address: str, notice: Notice) -> bool:
+def send_notice(config: Config, address: str, notice: Notice) -> bool:
     """Send the notice; False where the server did not accept it. Raises UnfitAddressError."""
     to = address.removeprefix(SCHEME)
     if not _ADDRESS.fullmatch(to):
@@ -50,19 +50,21 @@ def tell(config: Config, address: str, notice: Notice) -> bool:
     return True
 
 
-def examine(config: Config) -> Finding:
+def examine(config: Config) -> SetupFinding:
     """Sign in at the mail server, and send nothing."""
     if not config.mail_server:
-        return Finding("notices go by mail, and no mail server is set", NO_SERVER)
+        return SetupFinding("notices go by mail, and no mail server is set", NO_SERVER)
     try:
         with _connected(config) as smtp:
             smtp.noop()
     except (OSError, smtplib.SMTPException) as error:
         because = f"the mail server did not let Cardinal in: {_because(error)}"
-        return Finding(because, "check CARDINAL_MAIL_SERVER, CARDINAL_MAIL_USER and CARDINAL_MAIL_PASSWORD")
+        return SetupFinding(
+            because, "check CARDINAL_MAIL_SERVER, CARDINAL_MAIL_USER and CARDINAL_MAIL_PASSWORD"
+        )
     if not config.mail_replies:
-        return Finding("mail can be sent; nobody can reply, since CARDINAL_MAIL_REPLIES is not set")
-    return Finding("mail can be sent; let your mail server pass replies to `cardinal receive mail`")
+        return SetupFinding("mail can be sent; nobody can reply, since CARDINAL_MAIL_REPLIES is not set")
+    return SetupFinding("mail can be sent; let your mail server pass replies to `cardinal receive mail`")
 
 
 def write_mail(config: Config, to: str, notice: Notice) -> EmailMessage:

@@ -58,14 +58,14 @@ def find_token(config: Config, people: Mapping[str, Subscriber], text: str, now:
     for _, match in zip(range(MAX_LOOKED), looked, strict=False):
         topic, until, mac = match["topic"].lower(), int(match["day"]), match["mac"].lower()
         for login, subscriber in people.items():
-            address = address_of(subscriber)
+            address = mail_address_of(subscriber)
             if address and hmac.compare_digest(mac, _mac(config, login, address, topic, until)):
                 is_over = now.astimezone(UTC).date().toordinal() > until
                 return ReplyToken(f"{topic}.{until}.{mac}", login, address, topic, is_over)
     raise ForgedTokenError
 
 
-def address_of(subscriber: Subscriber) -> str:
+def mail_address_of(subscriber: Subscriber) -> str:
     """Return the address of a person's mail; empty for a channel, and for other services."""
     is_mail = subscriber.address.startswith(SCHEME) and not subscriber.channel
     return subscriber.address.removeprefix(SCHEME) if is_mail else ""

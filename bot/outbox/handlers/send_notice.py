@@ -46,7 +46,7 @@ def carry_out(context: OutboxContext, intent: SendNotice, entry: Entry) -> ActRe
         raise TryAgainError(str(error)) from error
     if subscriber is None:
         raise GivenUpError(f"{intent.name} is no longer a subscriber here: `cardinal notify list` names them")
-    front_end = frontends.serving(subscriber.address)
+    front_end = frontends.front_end_of(subscriber.address)
     if entry.sending and not front_end.knows_repeats(subscriber.address):
         raise GivenUpError(f"{MAY_BE_SENT}: `cardinal inbox` and the pages have the waiting cards")
     rights = {} if subscriber.channel else _rights(context, intent)
@@ -62,7 +62,7 @@ def carry_out(context: OutboxContext, intent: SendNotice, entry: Entry) -> ActRe
     notice = Notice(entry.key, entry.created_at, title, intent.name, items[:MAX_LINES], more)
     context.begin(entry)
     try:
-        accepted = front_end.tell(context.config, subscriber.address, notice)
+        accepted = front_end.send_notice(context.config, subscriber.address, notice)
     except UnfitAddressError as error:
         raise GivenUpError(error.because) from error
     if not accepted:
@@ -113,7 +113,7 @@ def _detail(db: Connection, line: NoticeLine, card: CardRow, question: QuestionR
     if plan is not None and line.kind is NoticeKind.APPROVAL:
         return notice_text.describe_plan(plan), f"{plan.run_id}-p{plan.revision}"
     if line.kind is NoticeKind.FAILURE:
-        return notice_text.describe_failure(run), run.run_id
+        return notice_text.describe_failed_run(run), run.run_id
     return notice_text.HOW.get(line.kind, ""), run.run_id
 
 

@@ -8,7 +8,7 @@ import logging
 from datetime import timedelta
 
 from bot.bootstrap import Services
-from bot.frontends import Reply
+from bot.frontends import PersonReply
 from bot.github.api import roles
 from bot.github.errors import NotFoundError
 from bot.outbox import handlers
@@ -38,7 +38,7 @@ NO_READER = "your GitHub account cannot read the card's repository."
 REUSED = "another message with the same id came before. Write a new one."
 
 
-def take_reply(services: Services, reply: Reply, via: str) -> str:
+def take_reply(services: Services, reply: PersonReply, via: str) -> str:
     """Do what the reply says, once; return what the person is told, empty where there is nothing to say.
 
     Raises CardBusyError, GithubError.
@@ -63,7 +63,7 @@ def take_reply(services: Services, reply: Reply, via: str) -> str:
     return said
 
 
-def _give(services: Services, card: CardRow, reply: Reply, via: str) -> str:
+def _give(services: Services, card: CardRow, reply: PersonReply, via: str) -> str:
     """Record the command, or answer; return what is said back."""
     slug = services.hub.bot_login.removesuffix("[bot]")
     parsed = parser.parse(reply.words) or parser.parse_mention(reply.words, slug)

@@ -20,7 +20,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from bot import frontends
 from bot.admin.doctor import CheckResult, DoctorContext
 from bot.admin.doctor.notices import served
-from bot.frontends import NewsItem, Notice, Reply, UnfitAddressError, UnreadMessageError
+from bot.frontends import NewsItem, Notice, PersonReply, UnfitAddressError, UnreadMessageError
 from bot.frontends.mail import reading, sending
 from bot.frontends.mail.reading import ATTACHED, EMPTY, FOREIGN, MAX_BYTES, OVER, TOO_LARGE
 from bot.github.client import Hub
@@ -55,7 +55,7 @@ def config(office: PostOffice, tmp_path: Path) -> Config:
 
 
 def tell(config: Config, notice: Notice = NOTICE, address: str = ADDRESS) -> bool:
-    return frontends.serving(address).tell(config, address, notice)
+    return frontends.front_end_of(address).send_notice(config, address, notice)
 
 
 def test_a_question_arrives_under_the_same_id_each_time(config: Config, office: PostOffice) -> None:
@@ -195,7 +195,7 @@ def test_a_server_that_answers_drop_by_drop_holds_up_nothing(
         thread.join(60)
 
 
-def replied(config: Config, raw: bytes, now: datetime = NOW) -> Reply | str:
+def replied(config: Config, raw: bytes, now: datetime = NOW) -> PersonReply | str:
     """Return the reply in a mail, or why it is none."""
     try:
         return reading.read(config, PEOPLE, raw, now)
@@ -206,7 +206,7 @@ def replied(config: Config, raw: bytes, now: datetime = NOW) -> Reply | str:
 def test_a_reply_is_the_persons_own_words(config: Config, office: PostOffice) -> None:
     tell(config)
     reply = replied(config, office.reply("Cents, please.\r\n-- \nAlice"))
-    assert isinstance(reply, Reply)
+    assert isinstance(reply, PersonReply)
     assert (reply.login, reply.topic, reply.words, reply.refusal) == ("alice", "r1-q1", "Cents, please.", "")
     shouted = office.mails[0]["Reply-To"].upper()
     assert replied(config, office.reply("Cents, please.", To=shouted)) == reply  # the same mail again
@@ -266,9 +266,9 @@ def test_cardinals_own_mail_and_a_bounce_are_no_replies(config: Config, office: 
     own = office.mails[0]
     del own["To"]
     own["To"] = own["Reply-To"]
-    assert not isinstance(replied(config, own.as_bytes()), Reply)
+    assert not isinstance(replied(config, own.as_bytes()), PersonReply)
     bounce = f"To: {own['To']}\nContent-Type: multipart/report; boundary=b\n\n--b\n\nNo such user\n--b--\n"
-    assert not isinstance(replied(config, bounce.encode()), Reply)
+    assert not isinstance(replied(config, bounce.encode()), PersonReply)
 
 
 def test_only_a_token_that_was_made_for_this_person_and_topic_counts(
@@ -287,7 +287,7 @@ def test_only_a_token_that_was_made_for_this_person_and_topic_counts(
     for address in forged:
         assert "made for a person" in str(replied(config, office.reply("Cents", To=address)))
     keyed = replace(config, private_key=Secret("another"))
-    assert not isinstance(replied(keyed, office.reply("Cents")), Reply)
+    assert not isinstance(replied(keyed, office.reply("Cents")), PersonReply)
     for people in (
         {"alice": Subscriber(address="mail:new@example.org"), "bob": PEOPLE["bob"]},
         {"alice": Subscriber(address=ADDRESS, channel=True)},
@@ -315,10 +315,10 @@ def test_what_is_not_taken_is_refused_with_a_sentence(config: Config, office: Po
     }
     for raw, because in refused.items():
         reply = replied(config, raw)
-        assert isinstance(reply, Reply), reply
+        assert isinstance(reply, PersonReply), reply
         assert (reply.login, reply.refusal) == ("alice", because)
     late = replied(config, office.reply("Cents"), NOW + timedelta(days=31))
-    assert isinstance(late, Reply)
+    assert isinstance(late, PersonReply)
     assert (late.refusal, late.words) == (OVER, "")
 
 

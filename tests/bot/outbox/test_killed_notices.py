@@ -31,7 +31,7 @@ __all__ = ["receiver"]
 MOMENTS = [
     (("begin", "call"), (1, 1, 1)),  # before it is recorded that one is sent
     (("begin", "return"), (0, 1, 1)),
-    (("tell", "return"), (1, 2, 2)),  # the service has it
+    (("send_notice", "return"), (1, 2, 2)),  # the service has it
 ]
 
 
@@ -92,7 +92,9 @@ def test_a_mail_is_the_same_only_when_it_is_the_same_notice_of_the_same_ledger(s
     with open_office() as office:
         read_mail_at(stage, office)
         for sent in (notice, replace(notice, key="notice:alice:question:r1-q2")):
-            assert mail.tell(stage.config, "mail:alice@example.com", sent)
+            assert mail.send_notice(stage.config, "mail:alice@example.com", sent)
         stage.clock.forward(1)
-        assert mail.tell(stage.config, "mail:alice@example.com", replace(notice, made_at=stage.clock()))
+        assert mail.send_notice(
+            stage.config, "mail:alice@example.com", replace(notice, made_at=stage.clock())
+        )
     assert len({it["Message-ID"] for it in office.mails}) == 3
