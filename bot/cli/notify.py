@@ -7,12 +7,12 @@ from pathlib import Path
 import click
 from pydantic import ValidationError
 
+from bot import frontends
 from bot.cli import _home
 from bot.cli._described import CommandGroup
 from bot.cli._show import clean, json_option, show, table
+from bot.frontends import NewsItem, Notice, UnfitAddressError
 from bot.outbox import subscribers
-from bot.outbox.contract import GivenUpError
-from bot.outbox.notice_channel import Notice, send_to
 from bot.system.clock import utc_now
 from ledger.errors import CardinalError
 from rules.chatops.notices import Subscriber
@@ -28,7 +28,7 @@ class NotifyError(CardinalError):
 def _address() -> str:
     """Return the line of standard input. A hidden prompt would read the terminal, whatever stdin is."""
     if sys.stdin.isatty():
-        prompt = "Its address, such as mailto://… or slack://… (hidden)"
+        prompt = "Its address, such as mail:alice@example.com or slack://… (hidden)"
         return str(click.prompt(prompt, hide_input=True, err=True)).strip()
     if address := sys.stdin.readline().strip():
         return address
@@ -68,8 +68,8 @@ def _add(
 ) -> None:  # fmt: skip
     """Subscribe a person, by GitHub login, or a channel.
 
-    The address is read from standard input. It is an apprise URL, such as mailto://… or slack://…, and is
-    stored in `notices.json` in the home.
+    The address is read from standard input: mail:alice@example.com, webhook+https://…, or an apprise URL such
+    as slack://…. It is stored in `notices.json` in the home.
 
     \b
     Examples:
@@ -153,12 +153,14 @@ def send(name: str, as_json: bool) -> None:
     Example:
       cardinal notify test alice
     """
-    subscriber = _require(subscribers.read(_folder()), name)
+    config = _home.settings()
+    subscriber = _require(subscribers.read(config.home), name)
+    key, item = f"test:{secrets.token_hex(8)}", NewsItem("Cardinal's notices arrive here.", {})
     try:
-        key, text = f"test:{secrets.token_hex(8)}", "Cardinal's notices arrive here."
-        accepted = send_to(subscriber.address, Notice(key, utc_now(), "Cardinal", text))
-    except GivenUpError as error:
-        raise NotifyError(str(error)) from error
+        send_notice = frontends.front_end_of(subscriber.address).send_notice
+        accepted = send_notice(config, subscriber.address, Notice(key, utc_now(), "Cardinal", name, (item,)))
+    except UnfitAddressError as error:
+        raise NotifyError(error.because) from error
     if not accepted:
         raise NotifyError(f"{clean(name)}'s service did not accept it: check the address and the network")
     show({"sent": name}, as_json=as_json, text=lambda: (f"sent to {clean(name)}",))

@@ -81,8 +81,7 @@ class IssueFact(Fact):
 class CommentWritten(IssueFact):
     """Somebody wrote a comment. `place`: issue, pull or review.
 
-    `reply_to` is the review comment that it answers and `review_id` its review; both are 0 outside of
-    reviews. A review comment with `reply_to` 0 opens a thread, which `Reviewed` contains as well.
+    `review_id` is a review comment's review, 0 for other comments.
     """
 
     comment_id: int
@@ -91,7 +90,6 @@ class CommentWritten(IssueFact):
     author_id: int
     text: str
     at: datetime
-    reply_to: int = 0
     review_id: int = 0
 
 

@@ -18,12 +18,14 @@ from bot.system.env_file import ENV_FILE, OWN_AGENTS, PREFIX, ForeignHomeError, 
 from bot.system.github_address import GITHUB_API, api_root, web_root
 from bot.system.secret import Secret
 from bot.system.setting_types import (
+    MAIL_REPLIES,
     WAYS,
     Address,
     BoardAddress,
     LabelName,
     LogFormat,
     LogLevel,
+    MailAddress,
     Network,
     OptionalAddress,
     RepositoryName,
@@ -34,6 +36,7 @@ from bot.system.setting_types import (
     as_words,
     as_workspace,
     leads_out,
+    problems_of_mail,
     problems_of_payment,
     problems_of_sign_in,
     resolve_paths,
@@ -290,6 +293,23 @@ class Config:
         description="A key that encrypts everything in the store: 32 bytes in base64, "
         "`openssl rand -base64 32`. All hosts need the same key.",
     )
+    mail_server: Annotated[
+        str, StringConstraints(pattern=r"^((smtps|smtp\+starttls|smtp)://[^\s/@:]+(:[0-9]{1,5})?)?$")
+    ] = Field(
+        "",
+        description="The server that sends notices by mail: `smtps://mail.example.com`, or "
+        "`smtp+starttls://` with TLS after the connection. Plain `smtp://` works only on this machine.",
+    )
+    mail_user: Annotated[str, StringConstraints(pattern=r"^[^\r\n]{0,320}$")] = Field(
+        "", description="The account at that server, if it needs one."
+    )
+    mail_password: Secret = Field(Secret(), description="The password of that account.")
+    mail_from: MailAddress = Field("", description="The address that sends the mail.")
+    mail_replies: Annotated[str, StringConstraints(pattern=MAIL_REPLIES)] = Field(
+        "",
+        description="The address that takes replies, `cardinal@example.com`, of at most 20 characters before "
+        "the `@`. Mail to `cardinal+…@example.com` must arrive there. Without it nobody can reply.",
+    )
     url: OptionalAddress = Field("", description="The address of a Cardinal, for `cardinal mcp`, `job`.")
     token: Secret = Field(Secret(), description="The token of that Cardinal.")
     log_level: LogLevel = Field("info", description="The least severe line that is logged.")
@@ -407,6 +427,7 @@ def read(environ: Mapping[str, str], cwd: Path) -> Config:
             "none"
         )
     problems += problems_of_sign_in(values)
+    problems += problems_of_mail(values)
     if bool(values.get("store_access_key")) != bool(values.get("store_secret_key")):
         problems.append(
             f"{PREFIX}STORE_ACCESS_KEY and {PREFIX}STORE_SECRET_KEY belong together: set both or none"

@@ -18,6 +18,9 @@ Address = Annotated[str, StringConstraints(pattern=r"^https?://[^\s/]+(/[^\s]*)?
 OptionalAddress = Annotated[str, StringConstraints(pattern=r"^(https?://[^\s/]+(/[^\s]*)?)?$")]
 RepositoryName = Annotated[str, StringConstraints(pattern=r"^([A-Za-z0-9_-]{1,39}/[A-Za-z0-9._-]{1,100})?$")]
 LabelName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$")]
+_AT = r"@[A-Za-z0-9][A-Za-z0-9.-]{0,200}"
+MailAddress = Annotated[str, StringConstraints(pattern=rf"^([A-Za-z0-9._+-]{{1,64}}{_AT})?$")]
+MAIL_REPLIES = rf"^([A-Za-z0-9._-]{{1,20}}{_AT})?$"  # a token follows, and a local part has 64 characters
 _TOGETHER = (
     ("vertex_project", "vertex_credentials"),
     ("bedrock_region", "bedrock_profile"),
@@ -115,6 +118,20 @@ def problems_of_sign_in(values: Mapping[str, Any]) -> list[str]:
     issuer = str(values.get("oidc_issuer") or "https://")
     if not issuer.startswith(("https://", "http://127.0.0.1:")):
         problems.append("CARDINAL_OIDC_ISSUER must begin with https://")
+    return problems
+
+
+def problems_of_mail(values: Mapping[str, Any]) -> list[str]:
+    """Return the faults of the settings that send mail; none repeats a value."""
+    problems = []
+    for names in (("mail_server", "mail_from"), ("mail_user", "mail_password")):
+        if bool(values.get(names[0])) != bool(values.get(names[1])):
+            problems.append(f"{_join_settings(names)} belong together: set both, or none")
+    if values.get("mail_replies") and not values.get("mail_server"):
+        problems.append("CARDINAL_MAIL_REPLIES would do nothing: set CARDINAL_MAIL_SERVER")
+    scheme, _, place = str(values.get("mail_server", "")).partition("://")
+    if scheme == "smtp" and place.partition(":")[0] not in ("127.0.0.1", "localhost"):
+        problems.append("CARDINAL_MAIL_SERVER without TLS works only on this machine: use smtp+starttls://")
     return problems
 
 

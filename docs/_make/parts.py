@@ -4,6 +4,7 @@ from typing import Any
 
 from bot import cli
 from bot.admin.doctor import THEMES
+from bot.frontends import FRONT_ENDS
 from bot.ingest.events import EVENTS
 from bot.outbox.handlers import ACTS
 from bot.web.api.operation import OPERATIONS
@@ -19,7 +20,7 @@ from runner.workspaces import BACKENDS
 KINDS: tuple[Registry[Any], ...] = (
     *(COMMANDS, ARCHETYPES, ACTIONS, HANDLERS, PROFILES),
     *(AGENTS, BACKENDS, GUARDS, VIEWS),
-    *(EVENTS, ACTS, THEMES, PAGES, OPERATIONS, cli.COMMANDS),
+    *(EVENTS, ACTS, FRONT_ENDS, THEMES, PAGES, OPERATIONS, cli.COMMANDS),
 )
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 # In the order in which a delivery goes through them; what serves all of them comes last.
 FLOW = {
     "bot": (
-        *("web", "ingest", "sync", "reactor", "outbox", "github", "scheduler", "daemon"),
+        *("web", "ingest", "sync", "reactor", "outbox", "frontends", "github", "scheduler", "daemon"),
         *("runspec", "repo_config", "render", "state", "traces", "system", "admin", "cli"),
     ),
     "rules": (

@@ -38,15 +38,16 @@ class CommandGiven(
 ):
     """A command was accepted. `source` is the comment's id, `box:<name>` for a ticked checkbox,
     `button:<name>` for a pressed button of a check, `page:<name>` for a form of Cardinal's pages,
-    `api:<name>` for a program, or `cli:<name>` for the operator.
+    `api:<name>` for a program, `cli:<name>` for the operator, or `reply:<name>` for one by mail and its like.
 
-    `place` (issue, pull, review, check, page, api or cli) and `comment_id` (a button's check run, a
-    negative number of its own for the last three) say where it was given; `said_at` is when GitHub got
+    `place` (issue, pull, review, check, page, api, cli or reply) and `comment_id` (a button's check run, a
+    negative number of its own for the last four) say where it was given; `said_at` is when GitHub got
     it, by GitHub's clock, where it says so, or when the form came. `base` is the default branch's commit
     then, where the command depends on it. `user_id` is GitHub's of `by`; 0 in old events. `via` is the name
-    of a program's token, or of the operator's account on the host. `no_address`: the command wishes for
-    notices to `by`, of whom the operator has given no address; `addresses_unread`: the operator's file of
-    them cannot be read. `metadata` comes with the text of a command that takes some.
+    of a program's token, of the operator's account on the host, or of the front-end, such as mail.
+    `no_address`: the command wishes for notices to `by`, of whom the operator has given no address;
+    `addresses_unread`: the operator's file of them cannot be read. `metadata` comes with the text of a
+    command that takes some.
     """
 
     command: str

@@ -32,7 +32,7 @@ class RunEvent(Event, is_audited=True):
 
 
 # Doors through which a person asks for a run, see RunQueued.
-BY_PEOPLE = frozenset({"board", "parent", "comment", "box", "button", "page", "api"})
+BY_PEOPLE = frozenset({"board", "parent", "comment", "box", "button", "page", "api", "reply"})
 
 
 @dataclass(frozen=True, slots=True)

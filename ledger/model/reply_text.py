@@ -82,10 +82,12 @@ class ReplyChoice:
 
 
 def own_words(text: str) -> str:
-    """Return a comment without quotes, signatures and the lines of mail programs; all of it if that is all.
+    """Return a comment without quotes, signatures and the lines of mail; all of it if that is all."""
+    return written_words(text) or text.strip()
 
-    Fenced blocks stay as they are.
-    """
+
+def written_words(text: str) -> str:
+    """Return what the writer of a mail wrote in it, which may be nothing. Fenced blocks stay as they are."""
     lines = text[:MAX_CHARS].replace("\r\n", "\n").replace("\r", "\n").split("\n")
     afters, after = [""] * len(lines), ""
     for number in range(len(lines) - 1, -1, -1):
@@ -99,7 +101,7 @@ def own_words(text: str) -> str:
             break
         if fenced or not bare.startswith(">"):
             kept.append(line)
-    return "\n".join(kept).strip() or text.strip()
+    return "\n".join(kept).strip()
 
 
 def says_more(text: str) -> bool:

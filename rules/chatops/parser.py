@@ -43,9 +43,9 @@ _FOLLOW_UP = re.compile(r"followup:(?P<run>r[0-9]{1,18}):(?P<proposal>[0-9]{1,3}
 _CHOICE = re.compile(r"choice:(?P<question>[A-Za-z0-9-]{1,40}):(?P<choice>[0-9]{1,3})")
 _ANSWER = re.compile(r"answer:(?P<question>[A-Za-z0-9-]{1,40})")
 COMMENT, BOX, BUTTON, PAGE, API, CLI = "comment", "box", "button", "page", "api", "cli"  # the doors
-APART = frozenset(
-    {PAGE, API, CLI}
-)  # doors outside GitHub: a command names what it is about, its card reports it
+REPLY = "reply"  # through a front-end outside GitHub, such as mail
+# Doors outside GitHub: a command names what it is about, its card reports it.
+APART = frozenset({PAGE, API, CLI, REPLY})
 SEEN_STOP = "stop-"  # begins what a form is about that lifts a stop
 
 
@@ -175,7 +175,7 @@ def of_form(name: str, text: str) -> Parsed | Mistyped:
 
 
 def door_of(source: str) -> str:
-    """Return the door of a command: comment, box, button, page, api or cli."""
+    """Return the door of a command: comment, box, button, page, api, cli or reply."""
     kind, colon, _ = source.partition(":")
     return kind if colon else COMMENT
 

@@ -10,7 +10,7 @@ from ledger.rows.runs import RunRow
 from ledger.states import Ending
 from rules.answers import answers
 from rules.card.trigger import was_before
-from rules.chatops.parser import APART, API, BOX, BOXES, BUTTON, CLI, door_of
+from rules.chatops.parser import APART, API, BOX, BOXES, BUTTON, CLI, REPLY, door_of
 from rules.chatops.replies import AT_ONCE, about, say, talk_of
 from rules.commands import block, ok
 from rules.handlers import check_buttons
@@ -160,6 +160,7 @@ def _report(snapshot: Snapshot, decision: Decision, event: CommandGiven) -> Deci
     where = {
         API: f"by a program (token {code(event.via, 60)})",
         CLI: f"on the command line of Cardinal's host (as {code(event.via, 60)})",
+        REPLY: f"by {plain(event.via, 60)}",
     }.get(event.place, "on Cardinal's page")
     said = f"{code(event.by, 40)} gave `/cardinal {event.command}` {where}"
     said += f": “{argument}”." if argument else "."

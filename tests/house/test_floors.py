@@ -55,7 +55,7 @@ THREADS_LIVE_IN = (
 COROUTINES_LIVE_IN = (
     "runner/gateway/",
     "bot/daemon/web_server.py",
-    "bot/outbox/notice_channel.py",
+    "bot/frontends/webhook.py",
     "bot/web/api/client.py",
     "bot/web/api/following.py",
     "bot/web/connections.py",

@@ -22,6 +22,7 @@ TESTED_IN = {
     "runner/workspaces/backends": ("tests/runner", "tests/conformance"),
     "bot/ingest/events": ("tests/bot", "tests/contracts"),
     "bot/cli": ("tests/bot",),
+    "bot/frontends": ("tests/bot",),
     "bot/web/pages": ("tests/bot",),
 }
 # GitHub sends these to every App; a manifest cannot subscribe to them.

@@ -33,7 +33,7 @@ NOW = datetime(2026, 11, 22, tzinfo=UTC)
 GITHUB_BEGAN = datetime(2008, 1, 1, tzinfo=UTC)
 MAY_BE_EMPTY = {"action", "content_id", "body", "text", "old_text", "reason", "head", "verdict"}
 MAY_BE_NONE = {"change", "moved", "old_text", "new_text"}  # a delivery may tell of none
-MAY_BE_ZERO = {"reply_to", "review_id", "author_id", "by_id"}
+MAY_BE_ZERO = {"review_id", "author_id", "by_id"}
 
 
 @pytest.fixture

@@ -1,7 +1,8 @@
-"""Can notices be sent: the file of subscribers."""
+"""Can notices be sent: the file of subscribers, and the servers behind their addresses."""
 
 from collections.abc import Iterator
 
+from bot import frontends
 from bot.admin.doctor import CheckResult, DoctorContext, fail, ok
 from bot.outbox import subscribers
 from rules.text import code, count
@@ -30,5 +31,18 @@ def readable(context: DoctorContext) -> Iterator[CheckResult]:
         yield ok("notices", f"{count(len(known), 'subscriber')} can be notified")
 
 
-CHECKS = (readable,)
-OF_HOST = CHECKS
+def served(context: DoctorContext) -> Iterator[CheckResult]:
+    """Do the services that notices go to let Cardinal in?"""
+    try:
+        known = subscribers.read(context.config.home)
+    except subscribers.SubscribersError:
+        return  # another check says so
+    for name, part in frontends.FRONT_ENDS.all():
+        if part.examine and any(frontends.front_end_of(it.address) is part for it in known.values()):
+            found, result = part.examine(context.config), f"notices by {name}"
+            bad = found.next_step
+            yield fail(result, found.message, found.next_step) if bad else ok(result, found.message)
+
+
+CHECKS = (readable, served)
+OF_HOST = (readable,)

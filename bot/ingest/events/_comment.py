@@ -52,7 +52,6 @@ def _comment_written(payload: Payload, subject: str, place: str) -> CommentWritt
         author_id=account(payload, "comment.user"),
         text=text(payload, "comment.body"),
         at=moment(payload, "comment.created_at"),
-        reply_to=number_or_zero(payload, "comment.in_reply_to_id"),
         review_id=number_or_zero(payload, "comment.pull_request_review_id"),
     )
 

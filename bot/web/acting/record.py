@@ -77,11 +77,12 @@ class SentCommand:
 
 @dataclass(frozen=True, slots=True)
 class CommandOutcome:
-    """A card's comment about a command. `is_done`: as in `Say`."""
+    """A card's comment about a command. `is_done`: as in `Say`; `is_usual`: nothing is to be said of it."""
 
     text: str
     refused: bool
     is_done: bool = True
+    is_usual: bool = False
 
 
 def well_formed(name: str, text: str) -> parser.Parsed:
@@ -225,6 +226,7 @@ def outcome(services: Services, visit: SignIn, seq: int, door: str) -> CommandOu
     answer = handlers.intent_of(entry) if entry else None
     recorded = RECORDED.format(command=event.command)
     if not isinstance(answer, Say):
-        return CommandOutcome(recorded, refused=False)
+        return CommandOutcome(recorded, refused=False, is_usual=True)
     text = answer.text if door == parser.PAGE else answer.answer or recorded
-    return CommandOutcome(text, refused=False, is_done=answer.is_done)
+    is_usual = answer.is_done and not answer.answer
+    return CommandOutcome(text, refused=False, is_done=answer.is_done, is_usual=is_usual)

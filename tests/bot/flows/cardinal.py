@@ -92,7 +92,8 @@ class Cardinal(People):
     def configure(self, **changes: Any) -> None:
         """Go on with other settings of the operator, as after a restart: those that the shop reads."""
         config = replace(self.services.config, **changes)
-        self.services = replace(self.services, config=config).on_configured()
+        context = replace(self.services.context, config=config)
+        self.services = replace(self.services, config=config, context=context).on_configured()
 
     # --- what the processes do -------------------------------------------------------------------------
 

@@ -204,11 +204,7 @@ SAYS: list[tuple[str, dict[str, Any], tuple[Fact, ...]]] = [
     (
         "pull_request_review_comment",
         {},
-        (
-            facts.CommentWritten(
-                "acme/shop", 8, 21, "review", "bob", 2, "Why?", AT, reply_to=20, review_id=31
-            ),
-        ),
+        (facts.CommentWritten("acme/shop", 8, 21, "review", "bob", 2, "Why?", AT, review_id=31),),
     ),
     ("pull_request_review_comment", {"comment__user": BOT, "sender": BOT}, ()),
     ("push", {}, (PUSHED,)),

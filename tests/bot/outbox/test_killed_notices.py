@@ -10,9 +10,9 @@ from urllib.parse import quote
 
 import pytest
 
-from bot.outbox import notice_channel, subscribers
+from bot.frontends import NewsItem, Notice, mail
+from bot.outbox import subscribers
 from bot.outbox.handlers.send_notice import MAY_BE_SENT
-from bot.outbox.notice_channel import Notice
 from bot.outbox.publisher import CLAIM_S, LOST_S, publish_due
 from ledger.events.access import AccessLost, AccessRegained
 from ledger.events.publication import EntryGivenUp
@@ -20,8 +20,9 @@ from ledger.events.run import QuestionAsked
 from ledger.ids import QuestionId
 from ledger.lifecycle.open import open_ledger
 from rules.chatops.notices import Subscriber
+from tests.bot.frontends.post_office import open_office
 from tests.bot.outbox.conftest import Stage
-from tests.bot.outbox.test_send_notice import SECRET, Receiver, mailbox, news, receiver
+from tests.bot.outbox.test_send_notice import SECRET, Receiver, news, read_mail_at, receiver
 from tests.bot.render.past import RUN
 from tests.ledgers import set_clock
 
@@ -30,7 +31,7 @@ __all__ = ["receiver"]
 MOMENTS = [
     (("begin", "call"), (1, 1, 1)),  # before it is recorded that one is sent
     (("begin", "return"), (0, 1, 1)),
-    (("send_to", "return"), (1, 2, 2)),  # the service has it
+    (("send_notice", "return"), (1, 2, 2)),  # the service has it
 ]
 
 
@@ -39,8 +40,9 @@ def test_a_notice_whose_sender_is_killed_comes_again_only_where_it_is_known_as_t
     stage: Stage, receiver: Receiver, moment: tuple[str, str], arrived: tuple[int, int, int]
 ) -> None:
     hook = receiver.url.replace("json://", f"webhook+private+http://:{quote(SECRET)}@")
-    with mailbox() as (mails, address):
-        named = {"chat": receiver.url, "hook": hook, "box": address}
+    with open_office() as office:
+        read_mail_at(stage, office)
+        named = {"chat": receiver.url, "hook": hook, "box": "mail:alice@example.com"}
         subscribers.write(
             stage.config.home, {name: Subscriber(address=it, channel=True) for name, it in named.items()}
         )
@@ -57,9 +59,9 @@ def test_a_notice_whose_sender_is_killed_comes_again_only_where_it_is_known_as_t
         stage.publish("notice")
     chats = [got for got in receiver.got if "message" in got]
     hooks = [got for got in receiver.got if "id" in got]
-    assert (len(chats), len(hooks), len(mails)) == arrived
+    assert (len(chats), len(hooks), len(office.mails)) == arrived
     assert {got["id"] for got in hooks} == {"notice:hook:question:r1-q1"}
-    (message_id,) = {mail["Message-ID"] for mail in mails}
+    (message_id,) = {it["Message-ID"] for it in office.mails}
     assert message_id.endswith("@example.com>")
     said = [event.because for event in stage.events(EntryGivenUp) if isinstance(event, EntryGivenUp)]
     assert [MAY_BE_SENT in because for because in said] == [True] * (moment != ("begin", "call"))
@@ -84,10 +86,15 @@ def send_and_die(stage: Stage, moment: tuple[str, str]) -> None:
 
 
 def test_a_mail_is_the_same_only_when_it_is_the_same_notice_of_the_same_ledger(stage: Stage) -> None:
-    notice = Notice("notice:alice:question:r1-q1", stage.clock(), "Cardinal", "A question")
-    with mailbox() as (mails, address):
+    notice = Notice(
+        "notice:alice:question:r1-q1", stage.clock(), "Cardinal", "", (NewsItem("A question", {}),)
+    )
+    with open_office() as office:
+        read_mail_at(stage, office)
         for sent in (notice, replace(notice, key="notice:alice:question:r1-q2")):
-            assert notice_channel.send_to(address, sent)
+            assert mail.send_notice(stage.config, "mail:alice@example.com", sent)
         stage.clock.forward(1)
-        assert notice_channel.send_to(address, replace(notice, made_at=stage.clock()))
-    assert len({mail["Message-ID"] for mail in mails}) == 3
+        assert mail.send_notice(
+            stage.config, "mail:alice@example.com", replace(notice, made_at=stage.clock())
+        )
+    assert len({it["Message-ID"] for it in office.mails}) == 3

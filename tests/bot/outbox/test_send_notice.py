@@ -4,10 +4,10 @@ import hashlib
 import hmac
 import json
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
-from email.message import Message as Mail
+from email.header import decode_header, make_header
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from socket import create_server, socket
 from threading import Event, Thread
@@ -16,16 +16,16 @@ from typing import Any
 from urllib.parse import quote
 
 import pytest
-from aiosmtpd.controller import Controller
-from aiosmtpd.handlers import Message
 
 from bot.admin.doctor import DoctorContext
 from bot.admin.doctor.notices import readable
 from bot.bootstrap import services_over
-from bot.outbox import notice_channel, notices, subscribers
+from bot.frontends import webhook
+from bot.outbox import notices, subscribers
 from forge.store.models import Role
 from ledger.events.board import CardDescribed, StopOrdered
 from ledger.events.person import NoticesChosen
+from ledger.events.policy import PolicyLoaded
 from ledger.events.publication import EntryGivenUp
 from ledger.events.run import QuestionAnswered, QuestionAsked, UsageMetered
 from ledger.events.subscription import CardSubscribed, CardUnsubscribed
@@ -33,34 +33,13 @@ from ledger.ids import CardId, QuestionId, RunId
 from ledger.views import subscriptions
 from rules.chatops.notices import Subscriber
 from rules.intents.outbound import NoticeKind
-from tests.bot.conftest import free_port
+from rules.policy.model import DEFAULT_TEXT
+from tests.bot.frontends.post_office import PostOffice, open_office, text_of
 from tests.bot.outbox.conftest import Stage
 from tests.bot.render.past import RUN
 
 HOUR = 3600
 SECRET = "a secret of 20 chars"
-
-
-@contextmanager
-def mailbox() -> Iterator[tuple[list[Mail], str]]:
-    """Yield the mails that arrive at a server on this machine, and its address."""
-    box, port = _Mailbox(), free_port()
-    server = Controller(box, hostname="127.0.0.1", port=port)
-    server.start()
-    try:
-        to = "from=cardinal@example.com&to=alice@example.com&mode=insecure"
-        yield box.mails, f"mailto://127.0.0.1:{port}?{to}"
-    finally:
-        server.stop()
-
-
-class _Mailbox(Message):
-    def __init__(self) -> None:
-        super().__init__()
-        self.mails: list[Mail] = []
-
-    def handle_message(self, message: Mail) -> None:
-        self.mails.append(message)
 
 
 @dataclass
@@ -200,7 +179,7 @@ def test_a_webhook_at_a_private_address_or_without_a_secret_gets_nothing(
 def test_a_webhook_that_answers_drop_by_drop_holds_up_nothing(
     after: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(notice_channel, "TIMEOUT_S", 2.0)
+    monkeypatch.setattr(webhook, "TIMEOUT_S", 2.0)
     ends = Event()
 
     def drip(server: socket) -> None:
@@ -215,7 +194,7 @@ def test_a_webhook_that_answers_drop_by_drop_holds_up_nothing(
         thread.start()
         began = monotonic()
         address = f"webhook+private+http://:{quote(SECRET)}@127.0.0.1:{server.getsockname()[1]}/hook"
-        accepted = notice_channel.post(address, {"id": "1"})
+        accepted = webhook.post(address, {"id": "1"})
         took_s = monotonic() - began
         ends.set()
         thread.join(60)
@@ -367,13 +346,27 @@ def test_a_file_that_cannot_be_read_holds_up_nothing_and_the_notice_goes_once_it
     assert len(receiver.got) == 1
 
 
-def test_mail_arrives_and_a_hostile_title_is_no_header(stage: Stage) -> None:
-    with mailbox() as (mails, address):
-        subscribe(stage, alice=Subscriber(address=address))
+def read_mail_at(stage: Stage, office: PostOffice) -> None:
+    """Let the stage's Cardinal send its mail there."""
+    stage.config = replace(stage.config, **office.settings)
+    stage.context = replace(stage.context, config=stage.config)
+
+
+def test_mail_has_the_question_and_a_hostile_title_is_no_header(stage: Stage) -> None:
+    with open_office() as office:
+        read_mail_at(stage, office)
+        ops = Subscriber(address="mail:ops@example.com", channel=True)
+        subscribe(stage, alice=Subscriber(address="mail:alice@example.com"), ops=ops)
+        named = DEFAULT_TEXT.replace("board:\n", "board:\n  private_issues: named\n", 1)
+        stage.happen(PolicyLoaded(stage.board_id, "named", named, ""))
         title = "Totals\r\nBcc: eve@example.com\r\n\r\n<b>@everyone</b>"
         stage.happen(CardDescribed(stage.card_id, title, "", ()))
         ask(stage)
-    (mail,) = mails
+    mail, to_channel = sorted(office.mails, key=lambda it: str(it["To"]))
     assert mail["Bcc"] is None
-    assert mail["X-RcptTo"] == "alice@example.com"
-    assert "board acme/1" in mail["Subject"]
+    assert (mail["X-RcptTo"], to_channel["X-RcptTo"]) == ("alice@example.com", "ops@example.com")
+    assert "acme/shop" in text_of(to_channel)
+    assert (to_channel["Reply-To"], "Cents" in text_of(to_channel)) == (None, False)
+    assert "Totals Bcc: eve@\u200bexample.com" in str(make_header(decode_header(mail["Subject"])))
+    assert "Cents or euros?\n\nReply with your answer" in text_of(mail)
+    assert "board acme/1" in text_of(mail)

@@ -86,6 +86,36 @@ SAMPLES = {
         """,
         "fixed the sun shines",
     ),
+    "front-end": Sample(
+        "bot/frontends/pigeon.py",
+        '''
+        """Carrier pigeons."""
+        from bot.frontends import PersonReply
+
+        SCHEMES = ("pigeon:",)
+
+        def send_notice(config, address, notice):
+            print(f"to {address}: {notice.text}")
+            return True
+
+        def knows_repeats(address):
+            return False
+
+        def read(config, people, raw, now):
+            return PersonReply("alice", "r1", raw.decode(), "1")
+        ''',
+        """
+        from datetime import UTC, datetime
+        from bot.cli.receive import command
+        from bot.frontends import FRONT_ENDS, NewsItem, Notice, front_end_of
+
+        now = datetime.now(UTC)
+        pigeon = front_end_of("pigeon:alice")
+        pigeon.send_notice(None, "pigeon:alice", Notice("k", now, "News", "alice", (NewsItem("Coo", {}, "http://a"),)))
+        print(pigeon.read(None, {}, b"Cents", now).words, *command.params[0].type.choices)
+        """,
+        "to pigeon:alice: Coo http://a\nCents mail pigeon",
+    ),
     "web page": Sample(
         "bot/web/pages/hello.py",
         '''

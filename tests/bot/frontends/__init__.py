@@ -1,0 +1,1 @@
+"""Front-ends against real servers on this machine."""
