@@ -158,7 +158,7 @@ def _of_card(cardinal: Cardinal, replay: Replay, item: Item, *, is_late: bool) -
     with event_store.reading(cardinal.services.engine) as db:
         snapshot = snapshots.of_card(db, card_id)
         if snapshot is None:
-            if not is_late:
+            if not is_late and item.archived_at is None:  # one that came archived is nobody's work
                 yield f"{name} is not known"
             return
         reason = why(policies.in_force(db, snapshot.board_id), snapshots.with_place(db, snapshot))

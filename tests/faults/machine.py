@@ -1,8 +1,8 @@
 """What people do to a board in any order, and what goes wrong meanwhile; the laws hold after each step.
 
-A failure is printed as the fewest steps that lead to it, and as a blob. `scripts/faults --play SEED` plays a seed
-again, `scripts/faults --play BLOB` only that failure. Once mended it is kept as a story: its printed steps become
-a test in `test_machine.py`.
+A failure is printed as the fewest steps that lead to it, and as a blob. `scripts/faults --play SEED` plays
+a seed again, `scripts/faults --play BLOB` only that failure. Once mended it is kept as a story: its printed
+steps become a test in `test_machine.py`.
 """
 
 import re
