@@ -1,4 +1,4 @@
-"""`python -m tests.faults`: plays a cell, lists them, or makes the record anew."""
+"""`python -m tests.faults`: plays a cell or a seed, lists cells, or makes the record anew."""
 
 import logging
 import sys
@@ -6,11 +6,11 @@ from itertools import chain
 
 from bot.github.transport import Wire
 from tests import near
-from tests.faults import cells, playing, record, repairs
+from tests.faults import cells, machine, playing, record, repairs
 from tests.faults.cells import Cell
 from tests.faults.stories import STORIES
 
-USAGE = "usage: scripts/faults CELL... | --list [STORY...] | --record | --sweep"
+USAGE = "usage: scripts/faults CELL... | --list [STORY...] | --record | --sweep | --play SEED|BLOB"
 
 
 def main(words: list[str]) -> int:
@@ -29,6 +29,9 @@ def main(words: list[str]) -> int:
         case ["--list", *names]:
             for name in names or STORIES:
                 print("\n".join(map(str, cells.cells_of(name, playing.quiet(name).trace))))
+        case ["--play", chosen]:
+            logging.disable()
+            machine.play(int(chosen) if chosen.isdecimal() else chosen)
         case [word, *_] if not word.startswith("-"):
             return _replay(words)
         case _:

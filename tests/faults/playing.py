@@ -62,7 +62,7 @@ def play(name: str, plan: Mapping[str, Fault] = {}) -> Played:
     try:
         with opened(folder) as cardinal, installed(world):
             cardinal.clock.stop()
-            ending = _perform(cardinal, STORIES[name], world)
+            ending = perform(cardinal, STORIES[name], world)
         return Played(tuple(world.trace), tuple(world.struck), ending)
     except (AssertionError, LookupError, *FAILURES) as error:
         said = "".join(traceback.format_exception(error)[-6:])
@@ -79,25 +79,31 @@ def quiet(name: str) -> Played:
     return played
 
 
-def _perform(cardinal: Cardinal, story: Story, world: World) -> Ending:
+def perform(cardinal: Cardinal, story: Story, world: World) -> Ending:
+    """Play the story in a world; return how it ended. Raises AssertionError where it comes to no end."""
     for number, step in enumerate(story.steps):
         step(cardinal)
-        _settle(cardinal, world, works=story.works is not None and number >= story.works)
+        settle(cardinal, world, works=story.works is not None and number >= story.works)
     cardinal.clock.forward(400)  # what Cardinal does by itself: it sweeps, and time goes by
-    _settle(cardinal, world, works=story.works is not None, sweeps=True)
+    settle(cardinal, world, works=story.works is not None, sweeps=True)
     cardinal.assert_nothing_is_stuck()
     return look(cardinal, with_activity=story.works is None)
 
 
-def _settle(cardinal: Cardinal, world: World, *, works: bool, sweeps: bool = False) -> None:
-    """Let Cardinal do all that is due, by one process after the other, until one comes to the end unhurt."""
+def settle(
+    cardinal: Cardinal, world: World, *, works: bool, sweeps: bool = False, reaps: bool = False
+) -> None:
+    """Let Cardinal do all that is due, by one process after the other, until one comes to the end unhurt.
+
+    `works`: it carries runs out as well. `reaps`: it takes runs back from workers that vanished.
+    """
     for _ in range(MAX_ROUNDS):
         struck, waits = len(world.struck), False
         try:
             with world.watched(cardinal.count()):
                 if sweeps:
                     cardinal.sweep()
-                _tick(cardinal, works=works)
+                _tick(cardinal, reaps=reaps or works)
                 cardinal.catch_up(work=works)
         except KilledError:
             pass
@@ -124,10 +130,10 @@ def restart(cardinal: Cardinal, world: World) -> None:
     world.is_dead = False
 
 
-def _tick(cardinal: Cardinal, *, works: bool) -> None:
-    """Do all that the ticker does, now or now and then; runs by hand are not taken back."""
+def _tick(cardinal: Cardinal, *, reaps: bool) -> None:
+    """Do all that the ticker does, now or now and then; only with `reaps` runs are taken back."""
     ticker.tick(cardinal.process, STEPS)
-    if works:
+    if reaps:
         dispatch.reap_runs(cardinal.services.engine, now=cardinal.clock())
 
 

@@ -76,10 +76,13 @@ class KilledError(BaseException):
 class World:
     """One process of Cardinal after the other: its points, in order, and the faults that are still to come.
 
-    `plan` has the faults by the key of their point; each strikes once, when its point comes.
+    `plan` has the faults by the key of their point; each strikes once, when its point comes. `soon` is one
+    for whoever does not know the points before.
     """
 
     plan: dict[str, Fault] = field(default_factory=dict)
+    soon: Fault | None = None  # strikes at the next point that can have it, after `passes` others
+    passes: int = 0
     trace: list[str] = field(default_factory=list)
     struck: list[str] = field(default_factory=list)
     is_watched: bool = False
@@ -106,11 +109,20 @@ class World:
         self._times[key] += 1
         point = f"{key}#{self._times[key]}"
         self.trace.append(point)
-        fault = self.plan.pop(point, None)
+        fault = self.plan.pop(point, None) or self._come_soon(kind)
         if fault is not None:
             self.struck.append(f"{point}:{fault}")
         if fault is Fault.KILL_BEFORE:
             self.die()
+        return fault
+
+    def _come_soon(self, kind: Kind) -> Fault | None:
+        if self.soon is None or self.soon not in FAULTS[kind]:
+            return None
+        self.passes -= 1
+        if self.passes >= 0:
+            return None
+        fault, self.soon = self.soon, None
         return fault
 
     def die(self) -> None:

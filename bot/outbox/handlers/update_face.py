@@ -52,17 +52,7 @@ def carry_out(context: OutboxContext, intent: UpdateFace, entry: Entry) -> ActRe
     with context.reading() as db:
         card = read_row(db, intent.card_id)
         run = runs.get(db, card.run_id) if card.run_id else None
-        position = run_queue.queue_place(db, run.run_id) if run and run.state is RunState.QUEUED else 0
-        parts = links.parts_of(db, card.repository, card.number, links.MAX_PARTS)
-        wanted = field_values(
-            card,
-            run,
-            card_usd=spend.of_card(db, card.card_id).usd,
-            place=position,
-            parts=parts,
-            gate=_gate(db, card, run),
-            checking=any(check.ending is None for check in attempts.checking(db, card.card_id, 1)),
-        )
+        wanted = read_face(db, card, run)
         known_board = boards.get(db, card.board_id)
         policy = policies.in_force(db, card.board_id)
     if run is not None and run.reason == RESTORED:  # GitHub has what the ledger lost
@@ -103,6 +93,19 @@ def carry_out(context: OutboxContext, intent: UpdateFace, entry: Entry) -> ActRe
         (written | {field: it for field, it in digests.items() if field not in face_fields}).items()
     )
     return ActResult(card.card_id, " ".join(f"{field.name}={digest}" for field, digest in shown), events)
+
+
+def read_face(db: Connection, card: CardRow, run: RunRow | None) -> dict[FaceField, str | float]:
+    """Return the values that the card's fields should have; `run` is its newest."""
+    return field_values(
+        card,
+        run,
+        card_usd=spend.of_card(db, card.card_id).usd,
+        place=run_queue.queue_place(db, run.run_id) if run and run.state is RunState.QUEUED else 0,
+        parts=links.parts_of(db, card.repository, card.number, links.MAX_PARTS),
+        gate=_gate(db, card, run),
+        checking=any(check.ending is None for check in attempts.checking(db, card.card_id, 1)),
+    )
 
 
 def _gate(db: Connection, card: CardRow, run: RunRow | None) -> Gate | None:
