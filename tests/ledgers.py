@@ -34,13 +34,16 @@ def _template() -> "tempfile.TemporaryDirectory[str]":
     return folder
 
 
-def new_ledger(url: str) -> Engine:
-    """Return the ledger at `url`, made if it is not there; a power cut would lose what was written last."""
+def new_ledger(url: str, *, durable: bool = False) -> Engine:
+    """Return the ledger at `url`, made if it is not there.
+
+    A power cut loses what was written last, unless it is `durable`.
+    """
     place = make_url(url)
     if place.get_backend_name() == "sqlite" and not (path := Path(str(place.database))).exists():
         path.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(f"{_template().name}/ledger.db", path)
-    engine = open_ledger(url, durable=False)
+    engine = open_ledger(url, durable=durable)
     engine.update_execution_options(compiled_cache=_COMPILED)
     return engine
 

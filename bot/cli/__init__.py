@@ -84,7 +84,11 @@ class FolderGroup(CommandGroup):
             raise  # click's own, or a bug
         except OSError as error:
             if error.errno == errno.ENOSPC:
-                raise CliError("the disk is full: free some space, then run this again") from error
+                step = "free some space, or remove files where `df -i` says that none are left"
+                raise CliError(f"the disk is full: {step}, then run this again") from error
+            if error.errno in (errno.EMFILE, errno.ENFILE):
+                step = "raise the limit that `ulimit -n` shows, then run this again"
+                raise CliError(f"too many files are open: {step}") from error
             if error.filename is None:
                 raise
             raise CliError(f"{error.filename}: {error.strerror}; check who may write there") from error

@@ -6,6 +6,7 @@ import re
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from datetime import datetime
 from functools import partial
 from typing import Any
 from urllib.parse import quote
@@ -22,6 +23,7 @@ from bot.github.errors import (
     UnknownNameError,
     from_graphql,
 )
+from bot.github.github_time import SLACK, GithubTime
 from bot.github.locked_cache import LockedCache
 from bot.github.rate_limit import ApiBudget, app_name, installation_name
 from bot.github.shared_records import SharedRecords, home_records, open_records
@@ -74,15 +76,31 @@ class Hub:
         self._kept = TokenCache(self.records, f"tokens of {whose}", config.private_key, scope)
         file_records = home_records(config, clock)  # contents are large, and cost one call to get again
         self._contents = TokenCache(file_records, f"contents for {whose}", config.private_key, scope)
+        self._time = GithubTime(clock)
         self._tokens = Tokens(
-            config.app_id, config.private_key, self._owner, self._ask_as_app, clock, shared=self._kept
+            config.app_id, config.private_key, self._owner, self._ask_as_app, self._time, shared=self._kept
         )
         url, everywhere = config.github_url, self.records if config.redis_url else None
         slots = CallSlots(config.home / "run" / "calls", everywhere, f"calls of App {config.app_id} of {url}")
         as_app = ApiBudget(self.records, app_name(config.app_id, url))
-        self._app = Wire(url, lambda _: self._tokens.app_word(), clock, as_app, read_s, places=slots)
+        self._app = Wire(
+            url,
+            lambda _: self._tokens.app_word(),
+            clock,
+            as_app,
+            read_s,
+            places=slots,
+            github_time=self._time,
+        )
         self._installed = Wire(
-            url, self._tokens.reaching, clock, self.budget, read_s, places=slots, asks_for_tokens=True
+            url,
+            self._tokens.reaching,
+            clock,
+            self.budget,
+            read_s,
+            places=slots,
+            asks_for_tokens=True,
+            github_time=self._time,
         )
         self._bot: list[tuple[str, int]] = []  # filled once, by whichever owner's installation can say it
 
@@ -106,6 +124,14 @@ class Hub:
     def bot_id(self) -> int:
         """The App's user id; read once."""
         return self._find_bot()[1]
+
+    def latest(self, at: datetime) -> datetime:
+        """Return this machine's time at a moment of GitHub's, or more: its clock may have been wrong then."""
+        return max(at, at - self._time.behind)
+
+    def earliest(self, at: datetime) -> datetime:
+        """Return GitHub's time at a moment of this machine's, or less: its clock may have been wrong then."""
+        return min(at, at + self._time.behind, self._time())
 
     def installation(self) -> Mapping[str, Any]:
         """Return the App's installation at the owner, as GitHub describes it now.
@@ -197,7 +223,17 @@ class Hub:
     ) -> Answer:
         """Return the answer to one REST call as the App itself; for calls about no installation."""
         self._config.require_app()
-        return self._app.send(ApiCall(method, path, READ, body, params))
+        return self._send_as_app(ApiCall(method, path, READ, body, params))
+
+    def _send_as_app(self, call: ApiCall) -> Answer:
+        """Send the call; once more where this machine's clock had dated the App's word wrong."""
+        before = self._time.behind
+        try:
+            return self._app.send(call)
+        except TokenError:
+            if abs(self._time.behind - before) <= SLACK:
+                raise
+        return self._app.send(call)
 
     def graphql(
         self,
@@ -327,7 +363,7 @@ class Hub:
         wait_s = self.budget.remaining_closure_s() if method == "POST" else 0.0
         if wait_s > 0:  # the call that wants a token would be refused, too
             raise RateLimitedError(path, 429, "no token is asked for while a limit lasts", wait_s)
-        return self._app.send(ApiCall(method, path, READ, body)).body
+        return self._send_as_app(ApiCall(method, path, READ, body)).body
 
     def _find_bot(self) -> tuple[str, int]:
         if not self._bot:

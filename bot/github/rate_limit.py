@@ -224,13 +224,25 @@ class ApiBudget:
         One that may have been lost counts as half of a minute's: GitHub's headers tell of the hour alone.
         """
         try:
-            return _RECORD.validate_json(record)
+            return _passed(_RECORD.validate_json(record), now_s)
         except ValidationError:
             if record or not self.records.forgets:
                 return RateUsage()
         minute = ceil(now_s)
         points, contents = (int(most * FRESH_SHARE) for most in (POINTS_PER_MINUTE, CONTENTS_PER_MINUTE))
         return RateUsage(points={minute: points}, contents={minute: contents})
+
+
+def _passed(usage: RateUsage, now_s: float) -> RateUsage:
+    """Return the spending without what is later than any process writes: the clock was put back since."""
+    now, most_s = ceil(now_s), now_s + MAX_WAIT_S + 1
+    return replace(
+        usage,
+        windows={name: window for name, window in usage.windows.items() if window.reset_s <= most_s},
+        points={second: count for second, count in usage.points.items() if second <= now},
+        contents={second: count for second, count in usage.contents.items() if second <= now},
+        closed_until_s=usage.closed_until_s if usage.closed_until_s <= most_s else 0,
+    )
 
 
 def _newer(windows: Mapping[str, Window], resource: str, window: Window) -> dict[str, Window]:

@@ -37,7 +37,7 @@ Ask = Callable[
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """An installation token, opaque; `expires_at` is GitHub's, `asked_at` this machine's time."""
+    """An installation token, opaque; its times are GitHub's."""
 
     secret: Secret
     expires_at: datetime

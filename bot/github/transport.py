@@ -20,6 +20,7 @@ from github.Requester import Requester
 from pydantic import TypeAdapter, ValidationError
 
 from bot.github.errors import RateLimitedError, RefusedError, UnavailableError, from_answer
+from bot.github.github_time import GithubTime
 from bot.github.rate_limit import ApiBudget, SentCall
 from bot.github.shared_records import Result, SharedRecords
 from bot.github.token_scope import TokenScope
@@ -213,10 +214,11 @@ class Wire:
         *,
         places: CallSlots,
         asks_for_tokens: bool = False,
+        github_time: GithubTime | None = None,
     ) -> None:
         self._slots, self._asks_for_tokens = places, asks_for_tokens
         self._base_url, self._clock, self._budget, self._read_s = base_url, clock, budget, read_s
-        self._token, self._mine = token, threading.local()
+        self._token, self._mine, self._time = token, threading.local(), github_time
 
     @property
     def graphql_url(self) -> str:
@@ -251,6 +253,8 @@ class Wire:
         except RuntimeError as error:  # PyGithub raises it for a redirect that it will not follow
             raise RefusedError(str(call), 301, str(error)) from error
         took_s, content = time.monotonic() - began, _parse(text)
+        if self._time is not None:
+            self._time.learn(headers)
         if 200 <= status < 300 or (call.redirects and status == 302 and headers.get("location")):
             self._learn(headers, SentCall(took_s, status))
             if status != 302 and text and content is None:

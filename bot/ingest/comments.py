@@ -29,6 +29,7 @@ def comment_written(services: Services, fact: facts.CommentWritten, card: CardRo
     A comment longer than GitHub accepts is refused with a sentence, and none of it is stored.
     """
     role = roles.role(services.hub, fact.repository, fact.author)
+    said_at = services.hub.latest(fact.at)
     if len(fact.text) > MAX_CHARACTERS:
         refusal = _too_long(fact, card, role)
         return lambda _: (refusal,)
@@ -43,7 +44,7 @@ def comment_written(services: Services, fact: facts.CommentWritten, card: CardRo
         place=fact.place,
         comment_id=fact.comment_id,
         source=source,
-        at=fact.at,
+        at=said_at,
         user_id=fact.author_id,
     )
     given = commands.prepare_command(services, card, parsed, author) if parsed else no_events
@@ -55,7 +56,7 @@ def comment_written(services: Services, fact: facts.CommentWritten, card: CardRo
         trusted=roles.may_write(role),
         text=fact.text,
         role=role,
-        said_at=fact.at,
+        said_at=said_at,
         command=parsed is not None,
     )
     edited = _read_current(services, card, parsed, author)
@@ -153,7 +154,7 @@ def resolve_ticks(services: Services, fact: facts.BoxTicked, card: CardRow) -> l
         place=fact.place,
         comment_id=fact.comment_id,
         source="",
-        at=fact.at,
+        at=services.hub.latest(fact.at),
         user_id=fact.by_id,
     )
     boxes = ((box, parser.of_box(box)) for box in fact.boxes)

@@ -86,7 +86,7 @@ def find_earlier(
     The listing must take `since`. Source: docs.github.com/rest/issues/comments#list-issue-comments,
     docs.github.com/rest/issues/issues#list-repository-issues (`since`; ordered by ascending id).
     """
-    since = (entry.created_at - CLOCK_SLACK).astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    since = (hub.earliest(entry.created_at) - CLOCK_SLACK).astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     for item in hub.pages(path, params={**(params or {}), "since": since}, most=most):
         marker = own_marker(hub, item)
         if marker is not None and marker.key == entry.key:

@@ -2,7 +2,6 @@
 
 import logging
 import os
-import shutil
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -26,13 +25,17 @@ from ledger.views import boards as known_boards
 from ledger.views import cards, runs, stalls
 
 FULL_BYTES = 100 * 1024**2
+FEW_FILES = 1_000
 MARK = "run/disk.full"  # an empty file, as old as the trouble. It outlives this process
 WAY_OUT = "no worker takes it: see that {workers} runs, then ask `cardinal doctor`"
 log = logging.getLogger(__name__)
 
 
 def free_bytes(place: Path) -> int:
-    return shutil.disk_usage(place).free
+    """Return how much can be written there: nothing where the disk takes hardly another file."""
+    there = os.statvfs(place)
+    takes_files = there.f_files == 0 or there.f_favail >= FEW_FILES  # some file systems have no such limit
+    return there.f_bavail * there.f_frsize if takes_files else 0
 
 
 def watch_disk(services: Services, free_in: Callable[[Path], int] = free_bytes) -> None:

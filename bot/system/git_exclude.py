@@ -4,6 +4,7 @@ import os
 import shutil
 from pathlib import Path
 
+from ledger.lifecycle.in_place import put_in_place
 from runner.git.cli import run_git
 
 GIT_S = 60.0
@@ -54,4 +55,4 @@ def _keep(nested: Path, folder: Path, name: str) -> None:
         (fresh / part).mkdir(parents=True)
     (fresh / "info" / "exclude").write_text("*\n")
     (fresh / "HEAD").write_text("ref: refs/heads/none\n")
-    fresh.rename(nested)
+    put_in_place(fresh, nested)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from bot.system import program
 from ledger.errors import CardinalError
+from ledger.lifecycle.in_place import put_in_place
 
 
 class AlreadyUpError(CardinalError):
@@ -91,7 +92,7 @@ def record_presence(home: Path, presence: Presence) -> None:
     )
     fresh = _pids(home).with_suffix(".new")
     fresh.write_text(text, encoding="utf-8")
-    os.replace(fresh, _pids(home))
+    put_in_place(fresh, _pids(home))
 
 
 def read_presence(home: Path) -> Presence | None:

@@ -3,6 +3,7 @@
 import os
 from pathlib import Path
 
+from ledger.lifecycle.in_place import put_in_place
 from ledger.lifecycle.private_files import FILE_MODE, FOLDER_MODE, make_file, make_folder
 
 __all__ = ["make_folder", "open_or_make", "write"]
@@ -31,11 +32,4 @@ def write(path: Path, text: str) -> None:
     make_file(draft)
     with draft.open("w", encoding="utf-8") as file:
         file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    draft.replace(path)
-    folder = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
+    put_in_place(draft, path)

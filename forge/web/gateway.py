@@ -254,6 +254,7 @@ class Gateway:
         for name, value in g.get("budget", {}).items():
             if name != "cost" and not self.store.settings.server_version:  # only in GraphQL's own field
                 response.headers[f"X-RateLimit-{name.title()}"] = str(value)
+        response.date = self.store.clock.now()
         response.headers["X-GitHub-Request-Id"] = f"{id(response):X}"
         response.headers["X-GitHub-Api-Version-Selected"] = request.headers.get(
             "X-GitHub-Api-Version", "2022-11-28"

@@ -3,7 +3,6 @@
 A ledger in PostgreSQL has pg_dump for its own, and `ledger.lifecycle.schema_copy` before upgrades.
 """
 
-import os
 from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
 from itertools import count
@@ -19,6 +18,7 @@ from ledger.db import tables
 from ledger.db.statements import drive
 from ledger.db.transactions import WAIT_S, reading, writing
 from ledger.errors import BackupError, NewerLedgerError
+from ledger.lifecycle.in_place import put_in_place
 from ledger.lifecycle.open import open_ledger
 from ledger.lifecycle.plain_schema import require_plain
 from ledger.lifecycle.private_files import make_file, make_folder
@@ -71,9 +71,7 @@ def copy_ledger(engine: Engine, target: Path) -> Iterator[Path]:
                 )  # one read transaction: writers go on, the copy is of one moment
                 copy.execute("PRAGMA journal_mode = DELETE")  # one file that can be carried away
             yield partial
-            _flush(partial)
-            partial.replace(target)
-            _flush(target.parent)
+            put_in_place(partial, target)
         finally:
             partial.unlink(missing_ok=True)
     except (OSError, sqlite.Error) as error:
@@ -223,11 +221,3 @@ def _ledger_in(file: Path) -> Iterator[Connection]:
 def _connect(path: str) -> Iterator[Any]:
     with closing(sqlite.connect(path, timeout=WAIT_S)) as connection:
         yield connection
-
-
-def _flush(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

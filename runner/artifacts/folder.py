@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import BinaryIO
 from uuid import uuid4
 
+from ledger.lifecycle.in_place import put_in_place
 from runner.artifacts.backend import Beat, Listed, StoreError, pieces, unheard
 
 MARK = ".cardinal-store"
@@ -40,7 +41,7 @@ class FolderStore:
             source.seek(0)
             with os.fdopen(descriptor, "wb") as file:
                 file.writelines(pieces(source, self.address, "written", beat))
-            Path(fresh).replace(folder / name)
+            put_in_place(Path(fresh), folder / name)  # before the event that names it
             unless_moved.pop_all()
 
     def get(self, name: str, *, beat: Beat = unheard) -> FileIO | None:  # noqa: ARG002 - the contract's
@@ -85,7 +86,9 @@ class FolderStore:
             if not mark:
                 self._root.mkdir(mode=0o700, parents=True, exist_ok=True)
                 mark = uuid4().hex
-                (self._root / MARK).write_text(f"{mark}\n", encoding="utf-8")
+                fresh = self._root / f"{MARK}.new"
+                fresh.write_text(f"{mark}\n", encoding="utf-8")
+                put_in_place(fresh, self._root / MARK)
             return mark
 
     def _read_mark(self) -> str:

@@ -17,6 +17,7 @@ from posixpath import dirname, join, normpath
 from ledger.events.run import CommandChecked, UsageMetered
 from ledger.events.witness import Canary as Heard
 from ledger.events.witness import CheckWitnessed
+from ledger.lifecycle.in_place import put_in_place
 from runner.checks import canary, summary
 from runner.checks.canary import PlantedFile
 from runner.checks.command import RanCommand, run_command
@@ -327,7 +328,7 @@ def _keep(file: Path, shown: Sequence[Baseline]) -> None:
         old.unlink(missing_ok=True)
     partial = file.with_suffix(f".{time.monotonic_ns()}")
     partial.write_text(json.dumps([asdict(entry) for entry in shown]))
-    partial.replace(file)
+    put_in_place(partial, file)
 
 
 def _names(planted: Iterable[PlantedFile]) -> tuple[str, ...]:

@@ -27,6 +27,9 @@ SETTINGS: Mapping[str, str] = {
     "submodule.recurse": "false",
     "credential.helper": "",
     "gc.auto": "0",
+    # A run's branch is pushed from here later: no power cut may leave an object empty, or a ref.
+    "core.fsync": "all",
+    "core.fsyncMethod": "batch",
     "init.templateDir": "",  # a new repository needs no samples of hooks
     # A pack is mapped in pieces: without these a large one would not fit into _MEMORY_BYTES.
     "core.packedGitWindowSize": "64m",

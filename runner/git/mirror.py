@@ -3,7 +3,6 @@
 import base64
 import binascii
 import hashlib
-import os
 import re
 import secrets
 import shutil
@@ -15,6 +14,7 @@ from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from ledger.lifecycle.in_place import put_in_place
 from runner import errors
 from runner.errors import SigningError
 from runner.exec.child import Child, Ran, finish
@@ -158,7 +158,7 @@ class Mirror:
             with suppress(FileNotFoundError):
                 self.path.rename(Path(beside) / "half-made")
             try:
-                new.rename(self.path)
+                put_in_place(new, self.path)
             except OSError:
                 if not last.is_dir():  # another run was quicker
                     raise
@@ -257,15 +257,13 @@ class Mirror:
                 made.mkdir(parents=True)
             (quarantine / "info" / "alternates").write_text(f"{inside.resolve()}\n", encoding="utf-8")
             pack = pack.rename(packs / "unchecked.pack")
-            with pack.open("rb") as file:
-                os.fsync(file.fileno())
             ran = self._git("index-pack", "--strict", str(pack), objects=quarantine, timeout_s=_FETCH_S)
             if ran.exit_code != 0:
                 raise self._unsound("take the export", ran)
             check_entries(partial(self.query, objects=quarantine), head)
             for suffix in (".pack", ".rev", ".idx"):  # the last one is what git looks for
                 for part in packs.glob(f"*{suffix}"):
-                    part.replace(inside / "pack" / f"pack-{ran.out.strip()}{suffix}")
+                    put_in_place(part, inside / "pack" / f"pack-{ran.out.strip()}{suffix}")
         finally:
             shutil.rmtree(quarantine, ignore_errors=True)
         self._check_size()

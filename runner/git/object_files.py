@@ -11,6 +11,7 @@ import zlib
 from contextlib import suppress
 from pathlib import Path
 
+from ledger.lifecycle.in_place import put_in_place
 from runner.errors import GitError
 
 _COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?(?=\s)")
@@ -78,10 +79,8 @@ def _put(path: Path, content: bytes, mode: int = 0o644) -> None:
     try:
         with os.fdopen(descriptor, "wb") as file:
             file.write(content)
-            file.flush()
-            os.fsync(descriptor)
             os.fchmod(descriptor, mode)
-        Path(unfinished).replace(path)
+        put_in_place(Path(unfinished), path)
     except BaseException:
         Path(unfinished).unlink(missing_ok=True)
         raise

@@ -235,7 +235,8 @@ def _stale(run: RunContext) -> tuple[str, str, str]:
         return f"host {holder} worked on the card since", holder, known
     if run.workspace.fresh or known in signed or (last is None and not signed):
         return "", holder, known
-    return "its last claim left other files", holder, known
+    why = "its last claim left other files, or left them before this machine was started anew"
+    return why, holder, known
 
 
 def take_workspace(run: RunContext, brought: Brought | None = None) -> str:

@@ -1,5 +1,6 @@
 """Records of a turn: events in batches, and the debug log."""
 
+import logging
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -12,6 +13,7 @@ from runner.gateway.control.messages import believable
 from runner.session.context import RunContext
 from runner.text.plain import REDACTED, cut_bytes, redact
 
+log = logging.getLogger(__name__)
 MAX = 20
 METER_S = 15.0
 _SAID_BYTES = 4_000
@@ -44,7 +46,15 @@ class Transcript:
             return
         line = f"{mark} {cut_bytes(self._clean(mark, text), _LINE_BYTES)}\n".encode()
         self._left -= len(line)
-        self._file.write(line if self._left > 0 else b"# the log is full\n")
+        try:
+            self._file.write(line if self._left > 0 else b"# the log is full\n")
+        except OSError as error:
+            self._give_up(error)
+
+    def _give_up(self, error: OSError) -> None:
+        """Write no more lines: a run is worth more than the log of its agent."""
+        log.warning("transcript cut file=%s error=%s", self._file.name, error)
+        self._left = 0
 
     def _clean(self, mark: str, text: str) -> str:
         """Remove secrets, also a private key that spans several lines of the log."""
@@ -58,7 +68,10 @@ class Transcript:
         return redact(_OF_CHUNK.sub(r'\1"…"', text) if _CHUNK.search(text) else text)
 
     def close(self) -> None:
-        self._file.close()
+        try:
+            self._file.close()
+        except OSError as error:  # the file is closed all the same
+            self._give_up(error)
 
 
 class Batch:

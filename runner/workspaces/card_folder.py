@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import IO
 
 from ledger.ids import CardId
+from ledger.lifecycle.in_place import put_in_place
 from runner.errors import OversizedRepositoryError, WorkspaceError
 from runner.workspaces.contract import DiskUsage
 
@@ -73,6 +74,14 @@ def _move_inside(here: int, there: int, name: str, parts: Sequence[str], most: i
         return _move_fitting(inside, beside, parts, most)
 
 
+def _boot_id() -> str:
+    """Return the id of the machine's last start; empty without /proc."""
+    try:
+        return BOOT_ID.read_text(encoding="ascii").strip()
+    except OSError:
+        return ""
+
+
 def _names_like(folder: int, pattern: str) -> list[str]:
     with os.scandir(folder) as entries:
         return sorted(entry.name for entry in entries if fnmatch.fnmatchcase(entry.name, pattern))
@@ -95,6 +104,9 @@ _BLOCK_BYTES = 512
 _PARTS = ("repo", "home", "out")
 _TOLD, _STANDS, _DISTRUSTED, _SIGNED = "told.json", "stands", "distrusted", "claims"
 _INSIDE, _OLD = "workspace", ".old"
+# Another one after each start of the machine. Source: proc_sys_kernel(5), random/boot_id.
+BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
+_SINCE = "since="
 _MAX_LINKS = 40
 _HASHED = re.compile(r"[0-9a-f]{32}")
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
@@ -124,13 +136,16 @@ class Folder:
         return not (self.root / "ready").exists()
 
     def mark_ready(self) -> None:
-        (self.root / "ready").touch()
+        self._keep("ready", "")
 
     def sign(self, *claims: str) -> None:
-        self._keep(_SIGNED, " ".join(claims))
+        self._keep(_SIGNED, " ".join((*claims, _SINCE + _boot_id())))
 
     def read_signatures(self) -> tuple[str, ...]:
-        return tuple(self._read_name(_SIGNED).split())
+        signed = self._read_name(_SIGNED).split()
+        claims = tuple(name for name in signed if not name.startswith(_SINCE))
+        # What programs wrote before the machine went down may never have reached the disk.
+        return claims if len(claims) == len(signed) or _SINCE + _boot_id() in signed else ()
 
     def mark_untrusted(self, why: str) -> None:
         self._keep(_DISTRUSTED, why)
@@ -232,9 +247,7 @@ class Folder:
         descriptor, fresh = tempfile.mkstemp(dir=self.root, prefix=name)
         with os.fdopen(descriptor, "w", encoding="utf-8", errors="replace") as file:
             file.write(text)
-            file.flush()
-            os.fsync(file.fileno())  # a file that is half there would keep the card from going on
-        Path(fresh).replace(self.root / name)
+        put_in_place(Path(fresh), self.root / name)
 
     def usage(self, most_files: int) -> DiskUsage:
         """Return the place's size; counting ends at `most_files` + 1, for agents make millions of files.

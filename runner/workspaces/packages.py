@@ -7,6 +7,7 @@ from glob import escape
 from itertools import chain
 from pathlib import Path, PurePosixPath
 
+from ledger.lifecycle.in_place import put_in_place
 from runner.agents.contract import Layout
 from runner.errors import WorkspaceError
 from runner.workspaces.bubblewrap import Bind
@@ -38,7 +39,7 @@ class Packages:
 def write_packages(file: Path, packages: Packages) -> None:
     fresh = file.with_suffix(".new")
     fresh.write_text(json.dumps(asdict(packages), indent=1), encoding="utf-8")
-    fresh.replace(file)
+    put_in_place(fresh, file)
 
 
 def read_packages(file: Path | None) -> Packages | None:

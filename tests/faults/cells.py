@@ -1,6 +1,6 @@
 """Cells: a story, a point of it and a fault there. Same site, act and events: one class."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from tests.faults import playing
@@ -34,10 +34,12 @@ class Cell:
         return cls(story, point, Fault(fault))
 
 
-def cells_of(story: str, trace: Iterable[str]) -> Iterator[Cell]:
+def cells_of(
+    story: str, trace: Iterable[str], faults: Mapping[Kind, Sequence[Fault]] = FAULTS
+) -> Iterator[Cell]:
     """Yield every cell of a story, in the order of its points."""
     for point in trace:
-        for fault in FAULTS[Kind(point.partition(":")[0])]:
+        for fault in faults[Kind(point.partition(":")[0])]:
             yield Cell(story, point, fault)
 
 

@@ -4,7 +4,9 @@ import shutil
 import tempfile
 import traceback
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from functools import cache
 from pathlib import Path
 
@@ -20,12 +22,14 @@ from tests.bot.flows.cardinal import Cardinal, UnsettledError
 from tests.bot.flows.opening import open_services, opened
 from tests.faults.ending import Ending, look
 from tests.faults.points import Fault, KilledError, World, installed
+from tests.faults.power import Disk
 from tests.faults.stories import STORIES, Story
 
 # Longer than the claims of deliveries, cards and entries last, and than a failed act is put off at first.
 LEASES_S = 180
 RUN_LEASE_S = 700  # longer than a run is leased, too
 MAX_ROUNDS = 40
+MEMORY = "/dev/shm"  # where images of disks are synced fast
 # By the wall's clock: `_tick` does the same by the story's. The heartbeat is not due after the first.
 NOW_AND_THEN = (ticker.heartbeat, ticker.late_checks, ticker.make_due_cards, ticker.show_places, ticker.reap)
 STEPS = (
@@ -55,19 +59,30 @@ class Played:
         )
 
 
-def play(name: str, plan: Mapping[str, Fault] = {}) -> Played:
-    """Play a story with the faults of `plan`, each by the key of its point."""
+def play(name: str, plan: Mapping[str, Fault] = {}, clocks: Mapping[int, float] = {}) -> Played:
+    """Play a story with the faults of `plan`, each by the key of its point.
+
+    From the steps of `clocks` on this machine's clock is wrong by so many seconds.
+    """
     world = World(dict(plan))
-    folder = Path(tempfile.mkdtemp(prefix="cardinal-faults-"))
+    cuts = Fault.POWER_CUT in plan.values()
+    folder = Path(tempfile.mkdtemp(prefix="cardinal-faults-", dir=MEMORY if cuts else None))
+    if cuts:
+        world.disk = Disk(folder / "at" / ".cardinal", folder)
     try:
-        with opened(folder) as cardinal, installed(world):
+        with opened(folder / "at") as cardinal, installed(world):
             cardinal.clock.stop()
-            ending = perform(cardinal, STORIES[name], world)
+            if world.disk is not None:
+                _reopen(cardinal, world)
+                world.disk.sync()
+            ending = perform(cardinal, STORIES[name], world, clocks)
         return Played(tuple(world.trace), tuple(world.struck), ending)
     except (AssertionError, LookupError, *FAILURES) as error:
         said = "".join(traceback.format_exception(error)[-6:])
         return Played(tuple(world.trace), tuple(world.struck), None, said)
     finally:
+        if world.disk is not None:
+            world.disk.detach()
         shutil.rmtree(folder, ignore_errors=True)
 
 
@@ -79,11 +94,24 @@ def quiet(name: str) -> Played:
     return played
 
 
-def perform(cardinal: Cardinal, story: Story, world: World) -> Ending:
+def perform(
+    cardinal: Cardinal, story: Story, world: World, clocks: Mapping[int, float] = {}
+) -> Ending:
     """Play the story in a world; return how it ended. Raises AssertionError where it comes to no end."""
     for number, step in enumerate(story.steps):
         step(cardinal)
-        settle(cardinal, world, works=story.works is not None and number >= story.works)
+        back_s = 0.0
+        if number in clocks:
+            back_s = cardinal.clock.wrong_by.total_seconds() - clocks[number]
+            cardinal.clock.wrong_by = timedelta(seconds=clocks[number])
+        if world.disk is not None:
+            world.disk.sync(cardinal.scenarios)  # which people wrote
+        works = story.works is not None and number >= story.works
+        if back_s > 0:  # what is due by the former time may wait as long, and what waits for that; no longer
+            with suppress(UnsettledError):
+                settle(cardinal, world, works=works)
+            cardinal.clock.forward(back_s)
+        settle(cardinal, world, works=works)
     cardinal.clock.forward(400)  # what Cardinal does by itself: it sweeps, and time goes by
     settle(cardinal, world, works=story.works is not None, sweeps=True)
     cardinal.assert_nothing_is_stuck()
@@ -125,9 +153,15 @@ def settle(
 def restart(cardinal: Cardinal, world: World) -> None:
     """Let a new process come up where one was killed."""
     cardinal.services.engine.dispose()
-    name = f"after {len(world.struck)} faults"
-    cardinal.services = replace(open_services(cardinal.services.config, cardinal.clock), name=name)
-    world.is_dead = False
+    world.restart(lambda: _reopen(cardinal, world))
+
+
+def _reopen(cardinal: Cardinal, world: World) -> int:
+    """Open the ledger anew; return the number of its newest event."""
+    cardinal.services.engine.dispose()
+    services = open_services(cardinal.services.config, cardinal.clock, durable=world.disk is not None)
+    cardinal.services = replace(services, name=f"after {len(world.struck)} faults")
+    return cardinal.count()
 
 
 def _tick(cardinal: Cardinal, *, reaps: bool) -> None:

@@ -8,7 +8,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from enum import StrEnum
 from types import FrameType
@@ -25,6 +25,8 @@ from ledger.queue.outbox import Entry
 from runner.artifacts.backend import StoreError
 from runner.artifacts.folder import FolderStore
 from runner.exec.child import Child
+from runner.workspaces import card_folder
+from tests.faults.power import Disk
 from tests.house.source import ROOT
 from tests.near import Watched
 
@@ -48,6 +50,7 @@ class Fault(StrEnum):
     LOST_WITHOUT_EFFECT = "lost-without-effect"
     LOST_AFTER_EFFECT = "lost-after-effect"
     STALE = "stale-answer"
+    POWER_CUT = "power-cut"
 
 
 KILLS = (Fault.KILL_BEFORE, Fault.KILL_AFTER)
@@ -58,6 +61,8 @@ FAULTS: Mapping[Kind, tuple[Fault, ...]] = {
     Kind.PUSH: (*KILLS, Fault.LOST_WITHOUT_EFFECT),
     Kind.BLOB: (*KILLS, Fault.DISK_FULL),
 }
+# Everywhere: the machine stops just after the effect, and what was not synced is lost.
+CUTS: Mapping[Kind, tuple[Fault, ...]] = dict.fromkeys(Kind, (Fault.POWER_CUT,))
 # What a site is looked for in; the first names the place, unless it is one of those that all go through.
 PACKAGES = tuple(f"{ROOT}/{name}/" for name in ("bot", "runner", "rules", "ledger"))
 PASSAGES = re.compile(
@@ -87,6 +92,7 @@ class World:
     struck: list[str] = field(default_factory=list)
     is_watched: bool = False
     is_dead: bool = False
+    disk: Disk | None = None  # of Cardinal's home, in a play with a power cut
     _times: Counter[str] = field(default_factory=Counter)
     _answers: dict[str, Any] = field(default_factory=dict)
     _changes: dict[int, int] = field(default_factory=dict)
@@ -135,9 +141,21 @@ class World:
             raise KilledError
 
     def after(self, fault: Fault | None) -> None:
-        """Let a process die that was to be killed just after the effect."""
-        if fault is Fault.KILL_AFTER:
+        """Let a process die that was to be killed just after the effect, or that loses its power then."""
+        if fault is Fault.POWER_CUT and self.disk is not None:
+            self.disk.cut()
+        if fault in (Fault.KILL_AFTER, Fault.POWER_CUT):
             self.die()
+
+    def restart(self, reopen: Callable[[], int]) -> None:
+        """Let a new process come up. Raises AssertionError where it lacks an event that was committed."""
+        had_power = not self.struck[-1].endswith(f":{Fault.POWER_CUT}")
+        if self.disk is not None and not had_power:
+            self.disk.restart()
+            self.disk.boot_id.write_text(f"boot-{len(self.struck)}", encoding="ascii")
+        self.is_dead = False
+        there = reopen()
+        assert had_power or there >= self._seq, f"of {self._seq} committed events {there} are there"
 
     # --- the five places ------------------------------------------------------------------------------
 
@@ -199,9 +217,8 @@ class World:
             return
         fault = self.reach(Kind.PROGRAM, _program(argv))
         real(child, argv, **named)
-        if fault is Fault.KILL_AFTER:
-            child.close()  # the kernel ends what a killed process has started
-            self.die()
+        with closing(child) if fault in (Fault.KILL_AFTER, Fault.POWER_CUT) else nullcontext():
+            self.after(fault)  # the kernel ends what a killed process has started
 
     def push(
         self, real: Callable[..., Any], redis: Any, name: str, function: str, *args: str, **named: Any
@@ -237,6 +254,9 @@ def installed(world: World) -> Iterator[None]:
         (FolderStore, "put", world.put),
     )
     with ExitStack() as after:
+        if world.disk is not None:
+            after.callback(setattr, card_folder, "BOOT_ID", card_folder.BOOT_ID)
+            card_folder.BOOT_ID = world.disk.boot_id
         for owner, name, watch in places:
             real = getattr(owner, name)
             after.callback(setattr, owner, name, real)

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from bot.admin.clone.own_git import NO_REPOSITORY, CloneError, git, git_output, personal_settings
 from bot.system.program import TRIAL
+from ledger.lifecycle.in_place import put_in_place
 from rules.policy import locations
 
 CLIENT = ("prepare-commit-msg", "pre-push", "post-checkout", "post-merge")
@@ -156,7 +157,7 @@ def install_hooks(folder: Path, environ: Mapping[str, str], *, update: bool = Fa
             new.unlink(missing_ok=True)  # of an install that was killed
             new.write_text(hook_text(hook.name))
             new.chmod(0o755)
-            new.replace(hook.path)
+            put_in_place(new, hook.path)
     if update:  # last: at no moment is the server without one
         _take_out(_place(hooks[0].path.with_name("pre-receive")))
     return places(folder, environ, update=update)

@@ -17,6 +17,7 @@ from typing import IO
 from bot.admin.clone.own_git import CloneError
 from bot.admin.trial import trial
 from ledger.lifecycle import backup, transfer
+from ledger.lifecycle.in_place import put_in_place
 from ledger.lifecycle.open import open_ledger
 from rules.policy import schema
 from runner.exec.launch import die_with_parent
@@ -73,16 +74,16 @@ def pack_board(place: trial.Trial, target: Path) -> int:
 def _write(target: Path, files: dict[str, Path]) -> None:
     partial = target.with_name(f"{target.name}.partial")
     try:
-        with os.fdopen(os.open(partial, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o600), "w+b") as out:
-            with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
-                sums = {}
-                for name, file in sorted(files.items()):
-                    with file.open("rb") as content, archive.open(name, "w", force_zip64=True) as member:
-                        sums[name] = _copy(content, member, MAX_BYTES)
-                archive.writestr(MANIFEST, json.dumps({"format": FORMAT, "sha256": sums}))
-            out.flush()
-            os.fsync(out.fileno())
-        partial.replace(target)
+        with (
+            os.fdopen(os.open(partial, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o600), "w+b") as out,
+            zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive,
+        ):
+            sums = {}
+            for name, file in sorted(files.items()):
+                with file.open("rb") as content, archive.open(name, "w", force_zip64=True) as member:
+                    sums[name] = _copy(content, member, MAX_BYTES)
+            archive.writestr(MANIFEST, json.dumps({"format": FORMAT, "sha256": sums}))
+        put_in_place(partial, target)
     finally:
         partial.unlink(missing_ok=True)
 
@@ -101,7 +102,7 @@ def unpack_board(file: Path, folder: Path) -> trial.Trial:
                 (fresh / schema.FILE).write_text(schema.schema_text(), encoding="utf-8")
                 _unpack(archive, sums, fresh)
                 _build(fresh, answers, place)
-                fresh.rename(place.folder)
+                put_in_place(fresh, place.folder)
     except (zipfile.BadZipFile, NotImplementedError, ValueError, KeyError, EOFError) as error:
         because = f"{file} is not a Cardinal export, or is incomplete ({error}): export it again"
         raise CloneError(because) from error

@@ -14,6 +14,7 @@ from bot.admin.clone.own_git import NO_REPOSITORY, CloneError, commit_of, git, g
 from bot.state.policy_names import list_installed
 from bot.system.env_file import OWN_AGENTS
 from bot.system.program import TRIAL
+from ledger.lifecycle.in_place import put_in_place
 from rules.policy import schema
 from rules.policy.locations import PATH
 from rules.policy.model import Policy, parse
@@ -229,7 +230,7 @@ def remember(place: Trial, answers: Mapping[str, object]) -> None:
     """Write the answers, with where the repository is now: people move their folders."""
     fresh = place.folder / f"{ANSWERS}.new"
     fresh.write_text(json.dumps({**answers, "git": str(place.common), "made_by": _maker()}, indent=1))
-    os.replace(fresh, place.folder / ANSWERS)
+    put_in_place(fresh, place.folder / ANSWERS)
 
 
 def models_for(agent: str) -> tuple[str, str]:
@@ -261,7 +262,7 @@ def write_policy(place: Trial, text: str) -> None:
     """Replace the policy file at once: a killed switch leaves the old one."""
     fresh = place.folder / f"{POLICY}.new"
     fresh.write_bytes(text.encode())
-    os.replace(fresh, place.folder / POLICY)
+    put_in_place(fresh, place.folder / POLICY)
 
 
 def _identity(top: Path, environ: Mapping[str, str]) -> tuple[str, str]:

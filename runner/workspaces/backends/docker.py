@@ -14,6 +14,7 @@ from functools import cached_property, partial
 from pathlib import Path
 
 from ledger.ids import CardId, RunId
+from ledger.lifecycle.in_place import put_in_place
 from ledger.model.policy_settings import Resources
 from runner.errors import RunnerError, SpawnError
 from runner.exec.child import Child
@@ -150,7 +151,7 @@ def programs(state: Path, uid: int, gid: int) -> Path:
     for path in (draft, *draft.rglob("*")):  # another user reads it, whatever the umask
         path.chmod(0o755 if path.is_dir() else 0o644)
     try:
-        os.rename(draft, folder)
+        put_in_place(draft, folder)
     except OSError:  # another process was first
         shutil.rmtree(draft, ignore_errors=True)
     return folder

@@ -47,13 +47,20 @@ E = TypeVar("E", bound=Event)
 
 
 class Clock:
-    """The wall's time, and as much later as a test says; once `stopped`, a millisecond later at each look."""
+    """The wall's time, and as much later as a test says; once `stopped`, a millisecond later at each look.
+
+    `wrong_by` is how far this machine's clock is from GitHub's.
+    """
 
     def __init__(self) -> None:
-        self.ahead = timedelta()
+        self.ahead, self.wrong_by = timedelta(), timedelta()
         self._stopped_at: datetime | None = None
 
     def __call__(self) -> datetime:
+        return self.github() + self.wrong_by
+
+    def github(self) -> datetime:
+        """Return the time by GitHub's clock."""
         if self._stopped_at is not None:
             self.ahead += timedelta(milliseconds=1)
         return (self._stopped_at or datetime.now(UTC)) + self.ahead

@@ -49,9 +49,9 @@ USUAL = (  # what most tests ask a token for
 )
 
 
-def open_services(settings: config.Config, clock: Clock) -> Services:
+def open_services(settings: config.Config, clock: Clock, *, durable: bool = False) -> Services:
     """Open what a process of Cardinal works with; nobody answers at its Redis: the test is the tick."""
-    engine = new_ledger(settings.database_url)
+    engine = new_ledger(settings.database_url, durable=durable)
     set_clock(engine, clock)
     hub = Hub(settings, clock)
     context = OutboxContext(engine, settings, clock, hub)
@@ -85,7 +85,7 @@ def _beside(
         settings["CARDINAL_DATABASE_URL"] = database_url
     new_config = config.read(settings, root)
     clock = Clock()
-    forge.store.clock = ForgeClock(clock)
+    forge.store.clock = ForgeClock(clock.github)
     services = open_services(new_config, clock)
     return Cardinal(forge, world.project, services, clock, new_config.scenarios, mail)
 
@@ -97,7 +97,7 @@ def _hand_over(cardinal: Cardinal, notes: dict[str, Any]) -> None:
     """
     if "instant" in notes:
         cardinal.clock.ahead = notes["instant"] - datetime.now(UTC)
-        cardinal.forge.store.clock = ForgeClock(cardinal.clock)  # the one before never goes back
+        cardinal.forge.store.clock = ForgeClock(cardinal.clock.github)  # the one before never goes back
         cardinal.leases.update(notes["leases"])
     then, known = (cardinal.clock() - timedelta(seconds=30)).isoformat(), {}
     for name, text in notes.get("answers", {}).items():

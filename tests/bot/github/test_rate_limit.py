@@ -153,6 +153,17 @@ def test_an_answer_that_comes_late_gives_no_calls_back(budget: ApiBudget) -> Non
     assert budget.seen()[0].windows["core"].remaining == 4999
 
 
+def test_what_was_spent_in_the_future_is_forgotten_when_the_clock_is_put_back(
+    budget: ApiBudget, clock: Clock
+) -> None:
+    clock.forward(5 * 3600)
+    budget.take(points=POINTS_PER_MINUTE, creates=False)
+    budget.close(600)
+    budget.learn(headers(0, reset_in_s=6 * 3600))
+    clock.forward(-5 * 3600)
+    assert (budget.barred_until_s(), budget.spare(QUESTION), take(budget, "core")) == (0, 0, 0)
+
+
 def test_a_call_that_gets_no_place_costs_nothing(config: Config, budget: ApiBudget, tmp_path: Path) -> None:
     slots = CallSlots(tmp_path / "calls", most=1, wait_s=0.05)
     wire = Wire(config.github_url, lambda _: "t", Clock(), budget, 1, places=slots)

@@ -1,0 +1,196 @@
+"""No room, no more files on the disk, no descriptor: it is said, nothing is lost, it goes on by itself."""
+
+import os
+import resource
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from io import BytesIO
+from pathlib import Path
+
+import pytest
+from sqlalchemy.exc import OperationalError
+
+from bot.scheduler.alarms import free_bytes
+from bot.system import private_file
+from ledger.errors import BackupError
+from ledger.events.run import AgentSaid
+from ledger.ids import RunId
+from ledger.lifecycle.backup import backup, check_copy
+from ledger.lifecycle.open import open_ledger
+from ledger.log import event_store, hash_chain
+from runner.artifacts.backend import StoreError
+from runner.artifacts.folder import FolderStore
+from runner.errors import RunnerError
+from runner.git.mirror import Mirror
+from runner.session.records import Transcript, transcript_of
+from tests.ledger.samples import NOW
+from tests.runner.world import FileRemote
+
+SIZE, FILES = 8_000_000, 300
+NAME = "ab" * 32
+Shortage = Callable[[Path], Iterator[None]]
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Iterator[Path]:
+    """Return a disk of 8 MB and 300 files."""
+    if os.geteuid() != 0:
+        pytest.skip("needs root, to mount a disk of its own")
+    place = tmp_path / "disk"
+    place.mkdir()
+    options = f"size={SIZE},nr_inodes={FILES}"
+    subprocess.run(["mount", "-t", "tmpfs", "-o", options, "none", place], check=True, timeout=30)
+    yield place
+    subprocess.run(["umount", "--lazy", place], check=True, timeout=30)
+
+
+@contextmanager
+def no_room(disk: Path) -> Iterator[None]:
+    with suppress(OSError), (disk / "full").open("wb", buffering=0) as file:
+        for _ in range(SIZE):
+            file.write(bytes(1000))
+    yield
+    (disk / "full").unlink()
+
+
+@contextmanager
+def no_files(disk: Path) -> Iterator[None]:
+    many = disk / "many"
+    many.mkdir()
+    with suppress(OSError):
+        for number in range(FILES):
+            (many / str(number)).touch()
+    yield
+    subprocess.run(["rm", "-r", many], check=True, timeout=30)
+
+
+@contextmanager
+def no_descriptors(_disk: Path) -> Iterator[None]:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    held = [os.open("/", os.O_RDONLY)]
+    resource.setrlimit(
+        resource.RLIMIT_NOFILE, (max(held[0], *map(int, os.listdir("/proc/self/fd"))) + 1, hard)
+    )
+    try:
+        with suppress(OSError):
+            while True:
+                held.append(os.dup(held[0]))
+        yield
+    finally:
+        for descriptor in held:
+            os.close(descriptor)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """A write, how it is refused, and a look at what was written: the same before and after."""
+
+    write: Callable[[Path], object]
+    refused: tuple[type[Exception], ...]
+    look: Callable[[Path], object]
+
+
+def _append(disk: Path) -> None:
+    engine = open_ledger(f"sqlite:///{disk}/data/ledger.db", migrate=not (disk / "data/ledger.db").exists())
+    try:
+        with event_store.writing(engine) as db:
+            event_store.append(db, AgentSaid(RunId("r1"), "x" * 2_000), at=NOW)
+    finally:
+        engine.dispose()
+
+
+def _is_whole(disk: Path) -> bool:
+    engine = open_ledger(f"sqlite:///{disk}/data/ledger.db", migrate=False)
+    try:
+        with event_store.reading(engine) as db:
+            last = event_store.last_seq(db)
+            return last > 0 and hash_chain.verify_chain(db).events == last
+    finally:
+        engine.dispose()
+
+
+def _back_up(disk: Path) -> None:
+    if not (disk / "data/ledger.db").exists():
+        _append(disk)
+    engine = open_ledger(f"sqlite:///{disk}/data/ledger.db", migrate=False)
+    try:
+        backup(engine, disk / f"copies/{len([*disk.glob('copies/*.db')])}.db")
+    finally:
+        engine.dispose()
+
+
+def _stored(disk: Path) -> bytes:
+    found = FolderStore(disk / "store").get(NAME)
+    assert found is not None
+    with found:
+        return found.readall()
+
+
+def _mirror(disk: Path) -> Mirror:
+    return Mirror(disk / "mirrors", "acme/shop", FileRemote(str(disk.parent / "theirs")), lambda: None)
+
+
+def _fetch(disk: Path) -> None:
+    theirs = disk.parent / "theirs"
+    if not theirs.exists():
+        subprocess.run(["git", "init", "--quiet", "-b", "main", theirs], check=True, timeout=30)
+    named = ("-c", "user.name=a", "-c", "user.email=a@b")
+    (theirs / "file").write_bytes(os.urandom(100_000))
+    for words in (("add", "."), ("commit", "--quiet", "-m", "More")):
+        subprocess.run(["git", "-C", theirs, *named, *words], check=True, timeout=30)
+    _mirror(disk).fetch("main")
+
+
+WRITES = {
+    "an event": Write(_append, (OperationalError, OSError), _is_whole),
+    "a file in the store": Write(
+        lambda disk: FolderStore(disk / "store").put(BytesIO(b"x" * 100_000), NAME), (StoreError,), _stored
+    ),
+    "a secret": Write(
+        lambda disk: private_file.write(disk / "keys" / "key", "word" * 5_000),
+        (OSError,),
+        lambda disk: (disk / "keys" / "key").read_text(),
+    ),
+    "a back-up": Write(
+        _back_up,
+        (BackupError, OperationalError, OSError),
+        lambda disk: check_copy(disk / "copies/0.db").events,
+    ),
+    "commits of GitHub": Write(
+        _fetch, (RunnerError, OSError), lambda disk: bool(_mirror(disk).query("fsck", "--strict"))
+    ),
+}
+
+
+@pytest.mark.parametrize("shortage", [no_room, no_files, no_descriptors])
+@pytest.mark.parametrize("name", WRITES)
+def test_a_write_is_refused_loses_nothing_and_goes_on(disk: Path, name: str, shortage: Shortage) -> None:
+    it = WRITES[name]
+    it.write(disk)
+    before = it.look(disk)
+    with shortage(disk), pytest.raises(it.refused):
+        it.write(disk)
+    assert it.look(disk) == before
+    left = {path.name for path in disk.rglob("*") if path.suffix in (".new", ".partial")}
+    it.write(disk)
+    assert (it.look(disk), left) == (before, set())
+
+
+def test_a_run_goes_on_without_its_log(disk: Path) -> None:
+    transcript = Transcript(disk, "r1")
+    transcript.write(">", "before")
+    with no_room(disk):
+        for _ in range(100):
+            transcript.write(">", "meanwhile " * 100)
+        transcript.close()
+    again = Transcript(disk, "r1")
+    again.write(">", "after")
+    again.close()
+    assert transcript_of(disk, "r1").read_text().endswith("> after\n")
+
+
+def test_a_disk_without_room_for_files_is_as_good_as_full(disk: Path) -> None:
+    assert free_bytes(disk) == 0  # it takes some hundred
