@@ -92,7 +92,7 @@ class AcpDialogue(JsonLinesDialogue):
         self._waiting, self._number = AcpStep.INITIALIZE, 1  # the step whose answer comes next
         self._refused = list[str]()  # since the program did anything by itself
         self._words, self._told = list[str](), list[str]()  # people's, for the next prompt; and those in it
-        self._resumed, self._interrupted = 0, False
+        self._resumed, self._interrupted, self._worked = 0, False, False  # `_worked`: since the last prompt
         self._capabilities: Mapping[str, Any] = {}
         self._session_id = self._version = ""
         self._said, self._said_bytes, self._said_in = list[str](), 0, ""
@@ -226,6 +226,7 @@ class AcpDialogue(JsonLinesDialogue):
         return self._prompt(self._task.prompt)
 
     def _prompt(self, words: str) -> contract.AgentEvent:
+        self._worked = False
         text = {"type": "text", "text": _plain_prompt(words)}
         return self._ask(AcpStep.PROMPT, "session/prompt", {"sessionId": self._session_id, "prompt": [text]})
 
@@ -247,7 +248,7 @@ class AcpDialogue(JsonLinesDialogue):
         self._waiting, self._number = step, self._number + 1
         return contract.Send(_request(self._number, method, params))
 
-    def _fail(self, error: Any) -> contract.TurnEnd:
+    def _fail(self, error: Any) -> contract.AgentEvent:
         step, code = self._waiting, error.get("code")
         details = error.get("data")
         parts = (error.get("message"), json.dumps(details) if details else "")
@@ -259,6 +260,9 @@ class AcpDialogue(JsonLinesDialogue):
         if step == AcpStep.SESSION and self._task.session_id:
             gone = one_line(self._task.session_id, 80)
             return self._end(f"it cannot continue the session {gone}: {problem}", session_gone=True)
+        if step == AcpStep.PROMPT and self._worked and not self._interrupted and self._resumed < _RESUMES:
+            self._resumed += 1  # some give up at once when an answer of their model breaks off
+            return self._prompt(f"Your model's answer failed: {problem or 'no reason was given'}. Continue.")
         return self._end(problem or f"it failed and did not say why: {_AGAIN}")
 
     def _end(self, error: str, *, session_gone: bool = False) -> contract.TurnEnd:
@@ -305,6 +309,7 @@ class AcpDialogue(JsonLinesDialogue):
             yield contract.Text(cut_bytes(text, _TEXT_BYTES))
 
     def _use_tool(self, update: Any) -> Iterator[contract.AgentEvent]:
+        self._worked = True
         tool_id = str(update["toolCallId"])[:_ID_BYTES]
         known = self._tools.get(tool_id)
         tool, status = read_tool_use(update, known, self._layout.repo), update.get("status")
