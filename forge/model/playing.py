@@ -242,6 +242,9 @@ class Toolbox:
         match self._has("Agent", "Task", "task", "agent"):
             case "":
                 raise NoToolError("subagent")
+            case "task" if "agent_type" in self._offer.inputs.get("task", ()):  # Copilot's
+                waited = {"agent_type": "general-purpose", "name": name, "mode": "sync"}
+                return (Call("task", {**given, **waited}),)
             case "task":
                 return (Call("task", {**given, "subagent_type": "general"}),)
             case tool:

@@ -131,6 +131,18 @@ def test_a_prompt_whose_model_breaks_off_is_continued_as_long_as_the_work_goes_o
     assert error_of(partner.fail(500, "terminated")) == "terminated"
 
 
+def test_a_session_that_the_provider_refuses_before_anything_was_done_is_gone() -> None:
+    partner = Partner(session="s1")
+    partner.open()
+    partner.update("tool_call", toolCallId="t1", title="ls", kind="execute", status="completed")  # of old
+    (end,) = partner.fail(400, "a result without its call")
+    assert (end.session_gone, "cannot continue the session s1" in end.error) == (True, True)
+    fresh = Partner()
+    fresh.open()
+    (end,) = fresh.fail(400, "no")
+    assert not end.session_gone
+
+
 def test_another_version_of_the_protocol_is_refused() -> None:
     assert "version 2" in error_of(Partner().answer({**HELLO, "protocolVersion": 2}))
 
