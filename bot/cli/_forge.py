@@ -25,8 +25,8 @@ def exec_program(module: str, *args: str, workspace: str, players: Iterable[str]
 
 
 def in_engine(players: Iterable[str]) -> str:
-    """Return the line of shell that builds what these agents work in, then becomes the program in its words."""
-    own = sorted({name for name in players if agents.load(name).image})
+    """Return the line of shell that builds the images of Cardinal's own among these agents, then goes on."""
+    own = sorted({*players} & {name for name in agents.names() if agents.load(name).image})
     builds = ("images agent", *(f"agents --build {name}" for name in own))
     return "".join(map(BUILD.format, builds)) + 'exec "$0" "$@"'
 

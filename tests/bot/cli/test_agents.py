@@ -61,6 +61,6 @@ def test_what_cannot_be_built_or_tried_says_what_to_do(home: Path, words: tuple[
 
 
 def test_a_board_starts_once_the_images_of_its_agents_are_built() -> None:
-    line = _forge.in_engine(["scripted", "gemini", "claude", "gemini"])
+    line = _forge.in_engine(["scripted", "gemini", "mine", "gemini"])
     commands = ["images agent", "agents --build gemini"]
     assert line == "".join(f'"$0" -P -m bot.cli {it} && ' for it in commands) + 'exec "$0" "$@"'
