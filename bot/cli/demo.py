@@ -55,4 +55,4 @@ def command(
     )  # fmt: skip
     args += [word for word, wanted in switches if wanted]
     args += [f"--json={report}"] if report else []
-    _forge.exec_program("forge.demo", *args, workspace=workspace)
+    _forge.exec_program("forge.demo", *args, workspace=workspace, players=(agent,))

@@ -56,8 +56,8 @@ def command(
     cardinal/..., and Done merges into your branch. Nothing else in your repository changes.
 
     The scripted agent needs no key, and does the same small thing on every card. A real one works in a
-    container and needs your key, as ANTHROPIC_API_KEY or OPENAI_API_KEY in the environment. On a board that
-    is there, --agent switches the agent of its columns.
+    container and needs your key: ANTHROPIC_API_KEY, OPENAI_API_KEY or GEMINI_API_KEY in the environment. On
+    a board that is there, --agent switches the agent of its columns.
 
     --move-to acts as you, with the token in GH_TOKEN. If it is interrupted, run it again to continue.
 
@@ -89,7 +89,8 @@ def command(
         if workspace == "local":
             _take_up_checks(place, yes=yes)
     args = [str(place.folder), f"--workspace={workspace}", *([] if no_browser else ["--browser"])]
-    _forge.exec_program("forge.portable", *args, workspace=workspace)
+    players = {*agents_of(trial.policy_of(place)), *agents_under_way(place)}
+    _forge.exec_program("forge.portable", *args, workspace=workspace, players=players)
 
 
 def _switch(place: trial.Trial, agent: str, *, yes: bool) -> str:

@@ -2,12 +2,12 @@
 
 import inspect
 import re
-from collections.abc import Iterator
-from typing import get_args
+from collections.abc import Iterator, Mapping
+from typing import Any, get_args
 
 from pydantic import BaseModel
 
-from docs._make import wording
+from docs._make import benchmark, wording
 from runner import agents, errors, workspaces
 from runner.agents import board_tools
 from runner.agents.adapters.scripted import STEP_KINDS, ScenarioStep
@@ -30,9 +30,23 @@ _TROUBLES: tuple[tuple[str, Exception], ...] = (
 
 
 def table() -> str:
-    """Return the agents: version, who is paid, what `default` and `small` mean, where they can work."""
-    heads = ("agent", "version", "whose key", "`default`", "`small`", "workspace")
+    """Return the agents: version, who is paid, who counts, what `default`, `small` and an effort mean, where
+    they can work.
+    """
+    heads = ("agent", "version", "whose key", "metered by", "`default`", "`small`", "effort", "workspace")
     return wording.table(heads, (_row(name) for name in agents.names()))
+
+
+def story() -> str:
+    """Return what the suite's story took and used with each agent, as `scripts/bench --record` kept it."""
+    heads = ("agent", "seconds", "model calls", "tokens", "dollars, as metered", "goes on in its session")
+    figures = benchmark.read_record()["figures"]
+    played = {name: figures[f"{name}_story"] for name in agents.names() if f"{name}_story" in figures}
+    about = (
+        "Each proposes a plan, asks a question, is answered, edits, commits and reports, in containers, "
+        "led by [the scripted model](../agents.md#a-scripted-model)."
+    )
+    return f"{about}\n\n" + wording.table(heads, (_played(name, it) for name, it in played.items()))
 
 
 def tools() -> str:
@@ -69,8 +83,22 @@ def _row(name: str) -> tuple[str, ...]:
         f"`{name}`",
         agent.version if agent.secrets else "comes with Cardinal",
         " or ".join(agent.secrets) or "nobody's",
+        (str(agent.metering) if agent.secrets else "nothing to meter").replace("agent", "its own word"),
         *(models or scenario for models in meant),
+        ", ".join(agent.efforts) or "none",
         ", ".join(f"`{one}`" for one in workspaces.backends_of(agent)),
+    )
+
+
+def _played(name: str, figure: Mapping[str, Any]) -> tuple[str, ...]:
+    used = figure["parts"]
+    return (
+        f"`{name}`",
+        f"{figure['value']:.0f}",
+        str(used["calls"]),
+        f"{used['tokens']:,}",
+        f"{used['dollars']:.6f}",
+        "yes" if used["sessions"] == 1 else "no",
     )
 
 

@@ -13,7 +13,7 @@ HEAD = """\
 
 def table() -> str:
     """Return the machine and a row for each figure."""
-    record = _record()
+    record = read_record()
     machine = ", ".join(
         f"{name} {value}" for name, value in record["machine"].items() if name != "load_before"
     )
@@ -23,7 +23,7 @@ def table() -> str:
 
 def boards() -> str:
     """Return what one more board at rest costs, and what a thousand would."""
-    figures = {name: figure["value"] for name, figure in _record()["figures"].items()}
+    figures = {name: figure["value"] for name, figure in read_record()["figures"].items()}
     memory_mb = figures["idle_memory_per_board"]
     cpu = (figures["idle_boards_cpu"] - figures["idle_cpu"]) / (MANY_BOARDS - 1)
     least, most = (figures[f"sweep_points_an_hour_{name}"] for name in ("quiet_100", "busy_2000"))
@@ -42,7 +42,8 @@ def _more(value: float, unit: str) -> str:
     return f"{value:.2f} {unit}" if value >= 0.005 else "too little to measure"
 
 
-def _record() -> dict[str, Any]:
+def read_record() -> dict[str, Any]:
+    """Return the machine and the figures by name."""
     record: dict[str, Any] = json.loads(RECORD.read_text(encoding="utf-8"))
     return record
 

@@ -63,6 +63,7 @@ REFERENCE: Mapping[str, ReferencePage] = {
         "them.",
         (
             Section("Agents", agents.table),
+            Section("A story of each", agents.story),
             Section("Board tools", agents.tools),
             Section("Personas", policy.personas),
             Section("Profiles", policy.profiles),

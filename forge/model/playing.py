@@ -131,7 +131,7 @@ class Toolbox:
 
     def board(self, tool: str, given: dict[str, Any]) -> Call:
         """Return the call of a board tool, under the name that it has here. Raises NoToolError."""
-        spelt = re.compile(rf"(mcp__?)?board__?{tool}")
+        spelt = re.compile(rf"(mcp__?)?board(__?|-){tool}")
         for name in self._offer.names | self._offer.deferred:
             if spelt.fullmatch(name):
                 return Call(name, given)
@@ -197,6 +197,10 @@ class Toolbox:
                 # A file that is there already has to be read before it may be written over.
                 unread = bool(before) and _UNREAD.search(before[0].text) is not None and self._has(reader)
                 return [write, (Call(reader, {key: path}),), write] if unread else [write]
+        if "file_text" in self._offer.inputs.get("create", ()):  # Copilot's, which writes over nothing
+            create = (Call("create", {"path": path, "file_text": content}),)
+            there = bool(before) and "exists" in before[0].text
+            return [create, (self._shell(_edit_line(edit)),)] if there else [create]
         if self._has("apply_patch") and content.endswith("\n"):
             lines = "".join(f"+{line}\n" for line in content.splitlines())
             patch = f"*** Begin Patch\n*** Add File: {edit['path']}\n{lines}*** End Patch\n"
@@ -238,6 +242,9 @@ class Toolbox:
         match self._has("Agent", "Task", "task", "agent"):
             case "":
                 raise NoToolError("subagent")
+            case "task" if "agent_type" in self._offer.inputs.get("task", ()):  # Copilot's
+                waited = {"agent_type": "general-purpose", "name": name, "mode": "sync"}
+                return (Call("task", {**given, **waited}),)
             case "task":
                 return (Call("task", {**given, "subagent_type": "general"}),)
             case tool:

@@ -26,12 +26,14 @@ from runner.text.plain import cut_bytes, one_line
 
 PROTOCOL = 1
 _UNKNOWN_METHOD, _BAD_PARAMS, _AUTH_REQUIRED = -32601, -32602, -32000
+_BAD_REQUEST = 400  # of HTTP: some programs pass their provider's on
 _TEXT_BYTES = 60_000
 _ERROR_BYTES = 1_000
 _ID_BYTES = 200
 _NOISE_BYTES = 500
 _ITEMS = 100
 _RESUMES = 20  # prompts after the first, in one turn
+_COMPLETE = ("completed", "failed")
 _MAY_RESUME = ("end_turn", "cancelled")
 _KEPT = 200  # at most so many tools in use and questions are remembered
 _KINDS = {
@@ -92,7 +94,7 @@ class AcpDialogue(JsonLinesDialogue):
         self._waiting, self._number = AcpStep.INITIALIZE, 1  # the step whose answer comes next
         self._refused = list[str]()  # since the program did anything by itself
         self._words, self._told = list[str](), list[str]()  # people's, for the next prompt; and those in it
-        self._resumed, self._interrupted = 0, False
+        self._resumed, self._interrupted, self._worked = 0, False, False  # `_worked`: since the last prompt
         self._capabilities: Mapping[str, Any] = {}
         self._session_id = self._version = ""
         self._said, self._said_bytes, self._said_in = list[str](), 0, ""
@@ -226,6 +228,7 @@ class AcpDialogue(JsonLinesDialogue):
         return self._prompt(self._task.prompt)
 
     def _prompt(self, words: str) -> contract.AgentEvent:
+        self._worked = False
         text = {"type": "text", "text": _plain_prompt(words)}
         return self._ask(AcpStep.PROMPT, "session/prompt", {"sessionId": self._session_id, "prompt": [text]})
 
@@ -247,7 +250,7 @@ class AcpDialogue(JsonLinesDialogue):
         self._waiting, self._number = step, self._number + 1
         return contract.Send(_request(self._number, method, params))
 
-    def _fail(self, error: Any) -> contract.TurnEnd:
+    def _fail(self, error: Any) -> contract.AgentEvent:
         step, code = self._waiting, error.get("code")
         details = error.get("data")
         parts = (error.get("message"), json.dumps(details) if details else "")
@@ -256,9 +259,14 @@ class AcpDialogue(JsonLinesDialogue):
             return self._end(
                 f"it wants a login first ({problem}): give Cardinal the key of its provider, then retry"
             )
-        if step == AcpStep.SESSION and self._task.session_id:
+        # A provider may refuse what a program has kept of a session: a result, say, without its call.
+        torn = step == AcpStep.PROMPT and code == _BAD_REQUEST and not self._worked and not self._resumed
+        if (step == AcpStep.SESSION or torn) and self._task.session_id:
             gone = one_line(self._task.session_id, 80)
             return self._end(f"it cannot continue the session {gone}: {problem}", session_gone=True)
+        if step == AcpStep.PROMPT and self._worked and not self._interrupted and self._resumed < _RESUMES:
+            self._resumed += 1  # some give up at once when an answer of their model breaks off
+            return self._prompt(f"Your model's answer failed: {problem or 'no reason was given'}. Continue.")
         return self._end(problem or f"it failed and did not say why: {_AGAIN}")
 
     def _end(self, error: str, *, session_gone: bool = False) -> contract.TurnEnd:
@@ -289,7 +297,6 @@ class AcpDialogue(JsonLinesDialogue):
         text = str(content["text"]) if content["type"] == "text" else ""
         if not text:
             return
-        self._refused = []
         if message_id != self._said_in:
             yield from self._flush()
             self._said_in = message_id
@@ -305,10 +312,12 @@ class AcpDialogue(JsonLinesDialogue):
             yield contract.Text(cut_bytes(text, _TEXT_BYTES))
 
     def _use_tool(self, update: Any) -> Iterator[contract.AgentEvent]:
+        # What an older prompt used is told as complete at once, by some only after the session is open.
+        self._worked |= update["sessionUpdate"] != "tool_call" or update.get("status") not in _COMPLETE
         tool_id = str(update["toolCallId"])[:_ID_BYTES]
         known = self._tools.get(tool_id)
         tool, status = read_tool_use(update, known, self._layout.repo), update.get("status")
-        if status in ("completed", "failed"):
+        if status in _COMPLETE:
             self._tools.pop(tool_id, None)
             if not tool.of_board:
                 yield contract.ToolEnd(tool.name, tool.summary, ok=status == "completed")

@@ -4,11 +4,12 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict, field
 from pathlib import PurePosixPath
-from typing import Annotated
+from typing import Annotated, Any
 
-from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, StringConstraints
+from pydantic import AfterValidator, ConfigDict, Field, JsonValue, StringConstraints
 from pydantic.dataclasses import dataclass
 
+from ledger.model.policy_settings import EFFORTS
 from runner.agents import contract
 from runner.agents.acp.dialogue import AcpDialogue
 from runner.agents.contract import Layout, Metering, Phase, Task
@@ -21,14 +22,22 @@ def _require_inside(path: str) -> str:
     return path
 
 
-def _require_file_name(name: str) -> str:
-    if "/" in _require_inside(name):
-        raise ValueError("must be the name of a file, without a folder")
-    return name
+def _dump_json(value: object) -> str:
+    return value if isinstance(value, str) else json.dumps(value)
 
 
-def _dump_json(value: object) -> object:
-    return json.dumps(value) if isinstance(value, dict | list) else value
+def _leave_out(given: Any) -> Any:
+    """Return what is written without the entries that mention an effort."""
+    match given:
+        case dict():
+            return {name: _leave_out(value) for name, value in given.items() if not _mentions_effort(value)}
+        case list():
+            return [_leave_out(value) for value in given if not _mentions_effort(value)]
+    return given
+
+
+def _mentions_effort(value: object) -> bool:
+    return isinstance(value, str) and _EFFORT in value
 
 
 def _require_provider(name: str) -> str:
@@ -37,8 +46,14 @@ def _require_provider(name: str) -> str:
     return name
 
 
+def _require_effort(name: str) -> str:
+    if name not in EFFORTS:
+        raise ValueError(f"is not an effort: one of {', '.join(EFFORTS)}")
+    return name
+
+
 _Inside = Annotated[str, AfterValidator(_require_inside)]
-_Text = Annotated[str, BeforeValidator(_dump_json)]
+_EFFORT = "{effort}"
 # Of a Docker image: what a policy may name is narrower, and this is the operator's own word.
 _Image = Annotated[str, StringConstraints(pattern=r"^([a-z0-9][a-zA-Z0-9._/:@-]{0,299})?$")]
 # `npm:`, and the name there; {arch} is the processor as Node calls it.
@@ -50,13 +65,16 @@ _Version = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9.+_-
 
 @dataclass(frozen=True, slots=True, config=ConfigDict(extra="forbid"))
 class AcpProgram:
-    """One program. In `command`, `chat`, `env` and `files`, {gateway}, {model} and {home} are filled in.
+    """One program. `command`, `chat`, `env` and `files` hold {gateway}, {model}, {home} and {effort}.
 
+    `efforts` are its own words for what a policy says about how much its model thinks; where nobody says it,
+    what mentions {effort} is left out.
     `provider` is whose protocol it speaks with the gateway, empty for one that has a login of its own;
     `models` are what `default` and `small` mean to it.
-    `chat` follows `command` where it may only answer. `files` are written to a folder of the turn, {files};
-    what is not text is JSON there. `clears` are paths of the home that are emptied before each start, each
-    with patterns of what stays: an agent could leave settings there that are obeyed without asking.
+    `chat` follows `command` where it may only answer. `clears` are paths of the home that are emptied before
+    each start, each with patterns of what stays: an agent could leave settings there that are obeyed without
+    asking. `files` are written into these folders then; what is not text is JSON there. `prepare` is a line
+    of shell that follows, in the home.
     `sessions` are patterns of the files of a {session}. `hides` are files of the repository that the program
     would obey. `image` contains the program; empty: the agents' image. `package` is where the program comes
     from, `debian` what else its image needs.
@@ -68,10 +86,12 @@ class AcpProgram:
     provider: Annotated[str, AfterValidator(_require_provider)]
     models: Mapping[str, str]
     about: str = ""
+    efforts: Mapping[Annotated[str, AfterValidator(_require_effort)], str] = field(default_factory=dict)
     env: Mapping[str, str] = field(default_factory=dict)
     chat: tuple[str, ...] = ()
-    files: Mapping[Annotated[str, AfterValidator(_require_file_name)], _Text] = field(default_factory=dict)
+    files: Mapping[_Inside, JsonValue] = field(default_factory=dict)
     clears: Mapping[_Inside, tuple[_Inside, ...]] = field(default_factory=dict)
+    prepare: str = ""
     sessions: tuple[_Inside, ...] = ()
     hides: tuple[_Inside, ...] = ()
     metering: Metering = Metering.GATEWAY
@@ -90,19 +110,19 @@ class Setup:
     files: Mapping[str, str]
     clears: Mapping[str, tuple[str, ...]]
     hides: tuple[str, ...]
+    prepare: str
 
 
 class AcpAgent:
     """The adapter of a program that is described by data."""
 
     trusted, in_image = False, True
-    efforts: tuple[str, ...] = ()
 
     def __init__(self, program: AcpProgram) -> None:
         self.program = program
         self.name, self.version, self.image = program.name, program.version, program.image
         self.secrets: tuple[str, ...] = (program.provider,) if program.provider else ()
-        self.metering = program.metering
+        self.metering, self.efforts = program.metering, tuple(program.efforts)
 
     def models(self, wanted: str) -> tuple[str, ...]:
         """Return the one model that it asks for; a name that is not ours stays as it is."""
@@ -122,19 +142,31 @@ class AcpAgent:
     def _command(self, task: Task, layout: Layout, model: str) -> contract.Command:
         """Return the start of the program, without the dialogue's first message."""
         program = self.program
-        values = {"{gateway}": layout.gateway, "{model}": model, "{home}": layout.home}
+        effort = program.efforts.get(task.effort, "")
+        values = {"{gateway}": layout.gateway, "{model}": model, "{home}": layout.home, _EFFORT: effort}
 
         def fill(text: str) -> str:
             for name, value in values.items():
                 text = text.replace(name, value)
             return text
 
-        files = {name: fill(text) for name, text in program.files.items()}
-        setup = Setup(program.name, layout.repo, layout.home, files, program.clears, program.hides)
+        def choose(given: Any) -> Any:
+            return given if effort else _leave_out(given)
+
+        files = {name: fill(_dump_json(choose(value))) for name, value in program.files.items()}
+        setup = Setup(
+            name=program.name,
+            repo=layout.repo,
+            home=layout.home,
+            files=files,
+            clears=program.clears,
+            hides=program.hides,
+            prepare=program.prepare,
+        )
         chat = program.chat if task.phase is Phase.CHAT else ()
         # The launcher has a second file beside it, so the interpreter may look there.
         start = (layout.python, "-E", "-s", "-S", "-B", f"{layout.player}/acp_start.py")
-        argv = (*start, json.dumps(asdict(setup)), *map(fill, (*program.command, *chat)))
-        env = {name: fill(text) for name, text in program.env.items()}
+        argv = (*start, json.dumps(asdict(setup)), *map(fill, choose([*program.command, *chat])))
+        env = {name: fill(text) for name, text in choose(dict(program.env)).items()}
         needs_board = task.phase is not Phase.CHAT
         return contract.Command(argv, b"", env, hides=program.hides, needs_board=needs_board)

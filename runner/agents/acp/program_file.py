@@ -57,4 +57,8 @@ def _validate_program(path: Path, written: dict[str, Any]) -> AcpProgram:
         raise ProgramError(path, "; ".join(wrong)) from error
     if missing := sorted({"default", "small"} - set(program.models)):
         raise ProgramError(path, f"models: lacks {' and '.join(missing)}, the names that a policy can say")
+    if outside := [
+        name for name in program.files if not name.startswith(tuple(f"{at}/" for at in program.clears))
+    ]:
+        raise ProgramError(path, f"files.{outside[0]}: is in no folder that `clears` names")
     return program

@@ -19,7 +19,8 @@ NAME_BYTES = 100
 MAX_COMMAND_CHARS = 64_000  # of what may be permitted: cut, it could hide a refused part
 MAX_PATHS = 100
 _OF_BOARD = (f"mcp__{BOARD}__", f"mcp_{BOARD}_", f"{BOARD}_")
-_BOARD_TOOL = re.compile(rf"(mcp__?)?{BOARD}__?({'|'.join(TOOLS)})")
+_NAMES = "|".join(TOOLS)
+_BOARD_TOOL = re.compile(rf"(?:mcp__?)?{BOARD}(?:__?|-)({_NAMES})|({_NAMES}) \({BOARD} MCP Server\)")
 # What tools of kind `other` call a file, and what they would write into it.
 _PATHS = frozenset({"path", "file", "file_path", "filePath", "filepath", "absolute_path"})
 _TEXTS = frozenset({
@@ -88,8 +89,8 @@ def _name_in(call: Any, *, is_first: bool) -> str:
     nested = [each["toolCall"] for each in meta.values() if isinstance(each, dict) and "toolCall" in each]
     names = [each.get("toolName") for each in (meta, *nested)]
     title = str(call.get("title") or "")
-    if is_first and call.get("kind", "other") == "other" and _BOARD_TOOL.fullmatch(title):
-        names.append(title)
+    if is_first and call.get("kind", "other") == "other" and (match := _BOARD_TOOL.fullmatch(title)):
+        names.append(f"{BOARD}_{match[1] or match[2]}")
     return str(next(filter(None, names), ""))
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from bot.cli import main
+from bot.cli import _forge, main
 from tests.runner.agents.test_program_file import OWN, write
 
 
@@ -58,3 +58,9 @@ def test_what_cannot_be_built_or_tried_says_what_to_do(home: Path, words: tuple[
     refused = run(*words)
     assert refused.exit_code == 2
     assert said in f"{refused.output}{refused.exception}"
+
+
+def test_a_board_starts_once_the_images_of_its_agents_are_built() -> None:
+    line = _forge.in_engine(["scripted", "gemini", "mine", "gemini"])
+    commands = ["images agent", "agents --build gemini"]
+    assert line == "".join(f'"$0" -P -m bot.cli {it} && ' for it in commands) + 'exec "$0" "$@"'

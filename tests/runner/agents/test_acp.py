@@ -122,6 +122,27 @@ def test_an_error_ends_the_turn_and_a_missing_login_says_what_to_do(code: int, w
     assert said in error_of(partner.fail(code, words))
 
 
+def test_a_prompt_whose_model_breaks_off_is_continued_as_long_as_the_work_goes_on() -> None:
+    partner = Partner()
+    partner.open()
+    partner.update("tool_call", toolCallId="t1", title="ls", kind="execute")
+    assert partner.fail(500, "terminated") == []
+    assert "failed: terminated" in partner.sent[-1]["params"]["prompt"][0]["text"]
+    assert error_of(partner.fail(500, "terminated")) == "terminated"
+
+
+def test_a_session_that_the_provider_refuses_before_anything_was_done_is_gone() -> None:
+    partner = Partner(session="s1")
+    partner.open()
+    partner.update("tool_call", toolCallId="t1", title="ls", kind="execute", status="completed")  # of old
+    (end,) = partner.fail(400, "a result without its call")
+    assert isinstance(end, TurnEnd)
+    assert (end.session_gone, "cannot continue the session s1" in end.error) == (True, True)
+    fresh = Partner()
+    fresh.open()
+    assert fresh.fail(400, "no") == [TurnEnd("no")]
+
+
 def test_another_version_of_the_protocol_is_refused() -> None:
     assert "version 2" in error_of(Partner().answer({**HELLO, "protocolVersion": 2}))
 
@@ -165,6 +186,8 @@ def test_messages_are_whole_tools_begin_and_end_and_a_plan_is_its_list() -> None
         ({"kind": "other", "rawInput": {"path": "b", "depth": 2}}, "other", "b"),
         ({"kind": "other", "rawInput": {"command": "ls"}, "title": "mcp__board__plan"}, "run", "ls"),
         ({"title": "mcp__board__plan"}, "board", "mcp__board__plan"),
+        ({"kind": "other", "title": "plan (board MCP Server)"}, "board", "plan (board MCP Server)"),
+        ({"kind": "other", "title": "fetch (board MCP Server)"}, "other", "fetch (board MCP Server)"),
         ({"kind": "edit", "title": "board_notes.md"}, "edit", "board_notes.md"),
         ({"kind": "execute", "title": "board_plan"}, "run", "board_plan"),
         ({"title": "board_notes.md"}, "other", "board_notes.md"),

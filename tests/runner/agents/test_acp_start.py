@@ -15,12 +15,6 @@ import pytest
 from runner.workspaces.backends.docker import programs
 from tests.runner.world import git
 
-SAY = """
-import json, os, pathlib, sys
-texts = {name: pathlib.Path(name).read_text() for name in sys.argv[1:]}
-print(json.dumps([sys.argv[1:], os.environ["AT"], texts]))
-"""
-
 
 @pytest.fixture
 def repo(tmp_path: Path) -> Path:
@@ -38,9 +32,9 @@ def repo(tmp_path: Path) -> Path:
 def begin(repo: Path, *argv: str, **setup: Any) -> "subprocess.Popen[str]":
     player = programs(repo.parent / "state", os.getuid(), os.getgid()) / "player"
     usual = {"name": "tool", "repo": str(repo), "home": str(repo.parent / "home")}
-    full = {**usual, "files": {}, "clears": {}, "hides": [], **setup}
+    full = {**usual, "files": {}, "clears": {}, "hides": [], "prepare": "", **setup}
     command = (sys.executable, "-E", "-s", "-S", "-B", str(player / "acp_start.py"), json.dumps(full), *argv)
-    environment = {"PATH": os.environ["PATH"], "AT": "{files}/a.json"}
+    environment = {"PATH": os.environ["PATH"], "AT": str(repo.parent / "home/.tool/deep/a.json")}
     return subprocess.Popen(
         command, env=environment, stdin=-1, stdout=-1, stderr=-1, text=True, start_new_session=True
     )
@@ -52,14 +46,15 @@ def start(repo: Path, *argv: str, **setup: Any) -> tuple[int, str, str]:
     return child.returncode, out, errors
 
 
-def test_its_files_are_where_its_arguments_and_environment_say_and_gone_afterwards(repo: Path) -> None:
-    left = repo.parent / "home/.acp-killed"
-    left.mkdir()
-    code, out, errors = start(repo, sys.executable, "-c", SAY, "{files}/a.json", files={"a.json": "{}"})
-    (argv, at, files) = json.loads(out)
-    assert (code, errors, at, files) == (0, "", argv[0], {argv[0]: "{}"})
-    assert not Path(at).exists()
-    assert not left.exists()
+def test_its_files_are_written_after_what_was_in_their_folders_is_gone(repo: Path) -> None:
+    home = repo.parent / "home"
+    (home / ".tool").symlink_to(repo)
+    say = "import os, pathlib; print(pathlib.Path(os.environ['AT']).read_text())"
+    code, out, errors = start(
+        repo, sys.executable, "-c", say, files={".tool/deep/a.json": "{}"}, clears={".tool": []}
+    )
+    assert (code, errors, out) == (0, "", "{}\n")
+    assert not (repo / "deep").exists()
 
 
 def test_of_its_home_only_plain_files_of_sessions_stay(repo: Path) -> None:
@@ -74,6 +69,14 @@ def test_of_its_home_only_plain_files_of_sessions_stay(repo: Path) -> None:
     kept = {str(path.relative_to(home)) for path in home.rglob("*") if not path.is_dir() or path.is_symlink()}
     assert kept == {".tool/sessions/a.jsonl", "other"}
     assert (repo / ".tool/settings").exists()
+
+
+def test_a_line_of_shell_prepares_the_home_that_is_left_and_one_that_fails_is_told(repo: Path) -> None:
+    files = {".tool/new": "x"}
+    assert start(repo, "true", clears={".tool": []}, files=files, prepare="mv .tool/new .tool/newer")[0] == 0
+    assert (repo.parent / "home/.tool/newer").read_text() == "x"
+    code, _, errors = start(repo, "true", prepare="false")
+    assert (code, "non-zero exit status 1" in errors) == (1, True)
 
 
 def test_a_home_whose_folder_leads_elsewhere_is_not_followed(repo: Path) -> None:

@@ -16,11 +16,12 @@ from tests.runner.world import World
 
 OWN = """
 version: 1.2.3
-command: [mine, "--model={model}", "--settings={files}/a.json"]
+command: [mine, "--model={model}", "--settings={home}/.mine/a.json"]
 provider: compatible
 models: {default: big, small: little}
 env: {URL: "{gateway}/compatible/v1"}
-files: {a.json: {deep: [1, {b: null}]}, b.txt: "{model}"}
+files: {.mine/a.json: {deep: [1, {b: null}]}, .mine/b.txt: "{model}"}
+clears: {.mine: []}
 """
 
 
@@ -42,10 +43,10 @@ def test_an_operators_file_is_an_agent_like_any_other(tmp_path: Path) -> None:
     )
     task = Task(Phase.WORK, "work", "x", "r7", "", "default", False, 9, 1.0, Path("s"))
     command = agent.begin(task, LAYOUT).command
-    assert command.argv[-3:] == ("mine", "--model=big", "--settings={files}/a.json")
+    assert command.argv[-3:] == ("mine", "--model=big", "--settings=/workspace/home/.mine/a.json")
     assert command.env == {"URL": "http://127.0.0.1:4000/compatible/v1"}
     assert r"{\"deep\": [1, {\"b\": null}]}" in command.argv[6]
-    assert r'"b.txt": "big"' in command.argv[6]
+    assert r'".mine/b.txt": "big"' in command.argv[6]
 
 
 @pytest.mark.parametrize(
@@ -59,6 +60,28 @@ def test_a_run_is_in_the_image_of_its_agent_unless_the_policy_names_another_one(
     spec = world.spec(agent="mine", image=of_policy, paths=replace(world.places, agents=own))
     assert with_image_of_agent(spec).image == image
     assert with_image_of_agent(replace(spec, agent="gone")).image == of_policy
+
+
+def test_an_effort_is_said_in_the_programs_own_word_and_what_mentions_it_is_else_left_out(
+    tmp_path: Path,
+) -> None:
+    thinks = """
+efforts: {low: LITTLE, high: MUCH}
+command: [mine, "--think={effort}", --go]
+env: {THINK: "{effort}", URL: x}
+files: {.mine/a.json: {deep: [{think: "{effort}", stay: 1}]}}
+clears: {.mine: []}
+"""
+    lines = [it for it in OWN.splitlines() if not it.startswith(("command", "env", "files", "clears"))]
+    agent = agents.load("mine", write(tmp_path / "agents", "\n".join([*lines, thinks])))
+    assert agent.efforts == ("low", "high")
+    usual = Task(Phase.WORK, "work", "x", "r7", "", "default", False, 9, 1.0, Path("s"))
+    told = agent.begin(replace(usual, effort="high"), LAYOUT).command
+    assert (told.argv[-3:], told.env) == (("mine", "--think=MUCH", "--go"), {"THINK": "MUCH", "URL": "x"})
+    assert r"{\"deep\": [{\"think\": \"MUCH\", \"stay\": 1}]}" in told.argv[6]
+    plain = agent.begin(usual, LAYOUT).command
+    assert (plain.argv[-2:], plain.env) == (("mine", "--go"), {"URL": "x"})
+    assert r"{\"deep\": [{\"stay\": 1}]}" in plain.argv[6]
 
 
 def test_a_file_of_another_home_is_nobodys_agent(tmp_path: Path) -> None:
@@ -79,6 +102,7 @@ def test_a_file_cannot_take_the_name_of_an_agent_of_cardinals(tmp_path: Path) ->
     ("change", "said"),
     [
         ("name: other", "the file's own name is the agent's"),
+        ("efforts: {some: x}", "is not an effort: one of low, medium, high"),
         ("color: red", "color: Unexpected keyword argument"),
         ("version: 1.0", "version: Input should be a valid string"),
         ("version: latest please", "version: String should match"),
@@ -86,7 +110,7 @@ def test_a_file_cannot_take_the_name_of_an_agent_of_cardinals(tmp_path: Path) ->
         ("provider: nobody", "provider: is not a provider: one of anthropic, openai, compatible"),
         ("models: {default: big}", "models: lacks small, the names that a policy can say"),
         ("files: {../x: y}", "files.../x.[key]: must be a path inside the folder, without `..`"),
-        ("files: {a/b: y}", "must be the name of a file, without a folder"),
+        ("files: {a/b: y}", "files.a/b: is in no folder that `clears` names"),
         ("clears: {/etc: []}", "must be a path inside the folder"),
         ("clears: {.: []}", "must be a path inside the folder"),
         ("clears: {a: [../b]}", "must be a path inside the folder"),

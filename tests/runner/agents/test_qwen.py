@@ -39,7 +39,7 @@ def test_its_own_models_have_known_prices(wanted: str) -> None:
 
 
 def test_it_asks_before_commands_and_changes_also_those_that_it_takes_for_harmless() -> None:
-    settings = json.loads(setup()["files"]["settings.json"])
+    settings = json.loads(setup()["files"][".qwen/cardinal.json"])
     assert "--approval-mode=default" in command().argv
     assert {"run_shell_command", "edit", "write_file"} <= set(settings["permissions"]["ask"])
     assert settings["disableAllHooks"] is True

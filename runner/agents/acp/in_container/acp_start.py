@@ -8,11 +8,9 @@ It passes its input on to the program, waits for it, and ends with its exit code
 import fnmatch
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -25,7 +23,6 @@ else:  # beside this file, wherever it lies
     from shelter import Shelter, ShelterError
 
 _STAY_S = 2.0  # that a program may take for its end once its input is over
-_PLACE = ".acp-"  # in the home, for the time of one turn
 
 
 def clear(folder: Path, kept: Sequence[str]) -> None:
@@ -51,14 +48,12 @@ def _matches(path: Path, pattern: str) -> bool:
     return len(path.parts) == len(wanted) and all(map(fnmatch.fnmatchcase, path.parts, wanted))
 
 
-def write_files(home: Path, files: Mapping[str, str]) -> Path:
-    """Return a new folder with these files; those of turns that were killed are removed."""
-    for left in home.glob(f"{_PLACE}*"):
-        shutil.rmtree(left, ignore_errors=True)
-    folder = Path(tempfile.mkdtemp(prefix=_PLACE, dir=home))
+def write_files(home: Path, files: Mapping[str, str]) -> None:
+    """Write the files of these paths in the home, in folders that were cleared before."""
     for name, text in files.items():
-        (folder / name).write_text(text)
-    return folder
+        path = home / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
 
 
 def _feed(program: "subprocess.Popen[bytes]", ended: list[int]) -> None:
@@ -78,7 +73,7 @@ def _feed(program: "subprocess.Popen[bytes]", ended: list[int]) -> None:
         program.terminate()
 
 
-def _run(argv: Sequence[str], env: Mapping[str, str]) -> int:
+def _run(argv: Sequence[str]) -> int:
     """Return how the program ended; a wish to end is passed on, also one that comes while it starts."""
     programs, wishes, ended = list[subprocess.Popen[bytes]](), list[int](), list[int]()
 
@@ -89,7 +84,7 @@ def _run(argv: Sequence[str], env: Mapping[str, str]) -> int:
 
     signal.signal(signal.SIGTERM, stop)
     try:
-        programs.append(subprocess.Popen(argv, env=env, stdin=subprocess.PIPE))
+        programs.append(subprocess.Popen(argv, stdin=subprocess.PIPE))
     except FileNotFoundError:
         sys.exit(f"this image has no program {argv[0]}: name one that has in the policy's `image:`, or none")
     if wishes:
@@ -106,10 +101,10 @@ def play(setup: Mapping[str, Any], argv: Sequence[str]) -> int:
     try:
         for name, kept in setup["clears"].items():
             clear(home / name, kept)
-        folder = write_files(home, setup["files"])
-        fill = {name: text.replace("{files}", str(folder)) for name, text in os.environ.items()}
-        code = _run([word.replace("{files}", str(folder)) for word in argv], fill)
-        shutil.rmtree(folder, ignore_errors=True)
+        write_files(home, setup["files"])
+        if setup["prepare"]:
+            subprocess.run(("sh", "-euc", setup["prepare"]), cwd=home, stdin=subprocess.DEVNULL, check=True)
+        code = _run(argv)
         return code if code >= 0 else 128 - code
     finally:
         shelter.take_down()
@@ -118,5 +113,5 @@ def play(setup: Mapping[str, Any], argv: Sequence[str]) -> int:
 if __name__ == "__main__":
     try:
         sys.exit(play(json.loads(sys.argv[1]), sys.argv[2:]))
-    except (ShelterError, OSError) as error:
+    except (ShelterError, OSError, subprocess.CalledProcessError) as error:
         sys.exit(str(error))
