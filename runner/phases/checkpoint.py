@@ -341,10 +341,10 @@ def bring(run: RunContext) -> Brought | None:
     if row is None and spec.origin is not None:
         return _bring_origin(run, spec.origin)
     cleaned = row is not None and last is not None and last.cleaned_run == row.run_id
-    is_gone = row is not None and row.host == spec.host and run.workspace.fresh and not cleaned
-    if row is None or (is_gone and row.run_id != spec.run_id):
+    is_here = row is not None and row.host == spec.host and not cleaned
+    if row is None or (is_here and run.workspace.fresh and row.run_id != spec.run_id):
         return None  # a folder of this host that is gone was removed on purpose
-    if is_gone and run.history.stages.visits:
+    if is_here and run.history.stages.visits:
         return None  # its mirror has what the stages handed over
     own = row.run_id == spec.run_id
     published = not own and run.log.ending_of(row.run_id) is Ending.SUCCEEDED

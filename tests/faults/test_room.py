@@ -4,7 +4,7 @@ import os
 import resource
 import subprocess
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
@@ -30,7 +30,7 @@ from tests.runner.world import FileRemote
 
 SIZE, FILES = 8_000_000, 300
 NAME = "ab" * 32
-Shortage = Callable[[Path], Iterator[None]]
+Shortage = Callable[[Path], AbstractContextManager[None]]
 
 
 @pytest.fixture
