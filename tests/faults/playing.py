@@ -13,6 +13,7 @@ from sqlalchemy.exc import OperationalError
 from bot.github.errors import GithubError
 from bot.scheduler import dispatch, ticker
 from ledger.errors import LedgerError
+from ledger.lifecycle.upgrade import is_current
 from ledger.log import event_store
 from ledger.views import runs
 from runner.errors import RunnerError
@@ -95,6 +96,8 @@ def _settle(cardinal: Cardinal, world: World, *, works: bool, sweeps: bool = Fal
         struck, waits = len(world.struck), False
         try:
             with world.watched(cardinal.count()):
+                if not is_current(cardinal.services.engine):
+                    restart(cardinal, world)
                 if sweeps:
                     cardinal.sweep()
                 _tick(cardinal, works=works)
@@ -117,10 +120,11 @@ def _settle(cardinal: Cardinal, world: World, *, works: bool, sweeps: bool = Fal
 
 
 def restart(cardinal: Cardinal, world: World) -> None:
-    """Let a new process come up where one was killed."""
+    """Let a new process come up where one was killed, or was of an earlier version."""
     cardinal.services.engine.dispose()
     name = f"after {len(world.struck)} faults"
-    cardinal.services = replace(open_services(cardinal.services.config, cardinal.clock), name=name)
+    opened_again = open_services(cardinal.services.config, cardinal.clock)
+    cardinal.services = replace(opened_again, name=name, host=cardinal.services.host)
     world.is_dead = False
 
 
