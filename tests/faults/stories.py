@@ -334,7 +334,7 @@ AGAIN = Story(
 STAGED = Story(
     "An agent goes through two stages, is sent back to the first, and delivers at the end of the second.",
     (
-        _policy(with_column(stages=STAGES)),
+        _policy(with_column(stages=STAGES, retries="9")),
         lambda cardinal: cardinal.scenario(stages=LOOP),
         _new(),
         _drag("Review"),
@@ -344,7 +344,7 @@ STAGED = Story(
 SCRATCH = Story(
     "An agent researches without git, is sent back with a comment, and a person completes the card.",
     (
-        _policy(with_column(workspace="scratch")),
+        _policy(with_column(workspace="scratch", retries="9")),
         lambda cardinal: cardinal.scenario(work=[{"run": "echo Source >> findings.md"}, FINISH]),
         _new(),
         _say("One more source, please."),
@@ -395,6 +395,7 @@ def _begin_on(host: str) -> Step:
 HOSTS = Story(
     "A run asks and pauses on one host, and continues on another from what is in the store.",
     (
+        _policy(with_column(retries="9")),
         _begin_on(""),
         lambda cardinal: cardinal.scenario(
             work=[*commit("first"), uncommitted("near"), ASK, *commit("second"), FINISH]
