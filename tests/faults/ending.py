@@ -84,7 +84,7 @@ def look(cardinal: Cardinal, *, with_activity: bool) -> Ending:
     items = [item for item in cardinal.project.items if hasattr(item.content, "number")]
     pulls = cardinal.forge.store.pulls.all(cardinal.repo)
     checks = cardinal.forge.store.checks.all(cardinal.repo)
-    metered = (*cardinal.events(UsageMetered), *cardinal.events(AssistantMetered))
+    metered = [event.usd for kind in (UsageMetered, AssistantMetered) for event in cardinal.events(kind)]
     return Ending(
         cards=tuple(sorted(_card(cardinal, item) for item in items)),
         issues=tuple(sorted(f"{it.title} ({it.state})" for it in cardinal.repo.issues.values())),
@@ -100,8 +100,8 @@ def look(cardinal: Cardinal, *, with_activity: bool) -> Ending:
         runs=tuple(
             str({name: str(value) for name, value in asdict(row).items() if name in RUN}) for row in known
         ),
-        moves=tuple(map(_move, cardinal.events(CardMoved))),
-        usd=f"{sum(event.usd for event in metered):.2f}",
+        moves=tuple(_move(event) for event in cardinal.events(CardMoved) if event.before),
+        usd=f"{sum(metered):.2f}",
         chain_is_whole=whole,
         views_differ_from_replay=tuple(name for name in before if before[name] != after.get(name)),
         given_up=tuple(event.key for event in cardinal.events(EntryGivenUp)),
@@ -127,7 +127,7 @@ def _card(cardinal: Cardinal, item: Item) -> str:
 
 
 def _move(event: CardMoved) -> str:
-    """Return a move, and who is said to have made it."""
+    """Return a move between columns, and who is said to have made it."""
     return f"{event.before} to {event.after} by {event.by}{' through Cardinal' * event.by_cardinal}"
 
 
