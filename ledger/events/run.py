@@ -1,6 +1,6 @@
 """The life of a run: queued, claimed, stepping, parked, ended; its agent's words and acts on the way."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ledger.event import Event, RuleEvent, Zoom
 from ledger.events.board import name_person
@@ -471,6 +471,16 @@ class UsageMetered(RunEvent, shows_payload=True):
     output_tokens: int
     turns: int
     seconds: float
+
+    def plus(self, other: "UsageMetered") -> "UsageMetered":
+        return replace(
+            self,
+            usd=self.usd + other.usd,
+            input_tokens=self.input_tokens + other.input_tokens,
+            output_tokens=self.output_tokens + other.output_tokens,
+            turns=self.turns + other.turns,
+            seconds=self.seconds + other.seconds,
+        )
 
 
 @dataclass(frozen=True, slots=True)

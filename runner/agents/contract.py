@@ -140,6 +140,16 @@ class Usage:
 
 
 @dataclass(frozen=True, slots=True)
+class SessionUsage:
+    """Usage of the session in this run so far, by its agent's word; what the ledger lacks of it is new."""
+
+    usd: float
+    input_tokens: int
+    output_tokens: int
+    turns: int
+
+
+@dataclass(frozen=True, slots=True)
 class TodoShown:
     """The agent's own to-do list: texts, each with whether it is done."""
 
@@ -193,6 +203,7 @@ AgentEvent = (
     | BadCall
     | PermissionAsked
     | Usage
+    | SessionUsage
     | Send
     | TurnEnd
     | Noise

@@ -89,6 +89,7 @@ class History:
     awaited: dict[QuestionId, str] = field(default_factory=dict)  # question -> command
     granted: list[str] = field(default_factory=list)
     last_line: str = ""
+    metered: dict[str, happened.UsageMetered] = field(default_factory=dict)  # by session
     usd: float = 0.0
     added_usd: float = 0.0  # to the run's own budget, by people
     reserved: budget.BudgetReserved | None = None  # by the claim that holds the run
@@ -384,6 +385,8 @@ class History:
 
     @_fold.register
     def _(self, event: happened.UsageMetered) -> None:
+        before = self.metered.get(self.instructed.session_id)
+        self.metered[self.instructed.session_id] = event if before is None else before.plus(event)
         self.usd += event.usd
         self.turns_used += event.turns
         self.tokens_used += event.input_tokens + event.output_tokens

@@ -3,7 +3,7 @@
 import time
 import uuid
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 from ledger.ids import CardId, RunId
 from runner import agents, workspaces
@@ -160,6 +160,8 @@ class _Listener:
                 self._said.append(text)
             case contract.Usage():
                 self._meter(event)
+            case contract.SessionUsage():  # a chat is the whole of its session
+                self._meter(contract.Usage(**asdict(event)))
             case contract.Send(data=data):
                 self._write(data)
             case contract.PermissionAsked(ask_id=ask_id):

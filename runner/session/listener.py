@@ -86,7 +86,14 @@ _REFUSALS = 20
 _WORDS = 10  # board calls in one text
 Reply = Callable[[str, Mapping[str, object]], None]
 Write = Callable[[bytes], object]
-Noted = contract.Session | contract.Text | contract.ToolEnd | contract.TodoShown | contract.Usage
+Noted = (
+    contract.Session
+    | contract.Text
+    | contract.ToolEnd
+    | contract.TodoShown
+    | contract.Usage
+    | contract.SessionUsage
+)
 
 
 class AgentListener:
@@ -151,6 +158,8 @@ class AgentListener:
                 self._list(items)
             case contract.Usage():
                 self.batch.meter(event)
+            case contract.SessionUsage():
+                self.batch.meter_session(self._session_id, event)
             case _:
                 assert_never(event)
 

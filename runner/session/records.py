@@ -2,12 +2,12 @@
 
 import logging
 import re
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 from ledger.events.agent import SecretSent
 from ledger.events.run import AgentSaid, RunEvent, UsageMetered
-from runner.agents.contract import Usage
+from runner.agents.contract import SessionUsage, Usage
 from runner.exec.child import BEAT_S
 from runner.gateway.control.messages import believable
 from runner.session.context import RunContext
@@ -109,14 +109,19 @@ class Batch:
         self.add(event)
 
     def meter(self, usage: Usage) -> None:
-        used, before = believable(usage), self._used
-        self._used = UsageMetered(
-            run_id=before.run_id,
-            usd=before.usd + used.usd,
-            input_tokens=before.input_tokens + used.input_tokens,
-            output_tokens=before.output_tokens + used.output_tokens,
-            turns=before.turns + used.turns,
-            seconds=0.0,
+        used = believable(usage)
+        self._used = self._used.plus(UsageMetered(self._used.run_id, **asdict(used), seconds=0.0))
+
+    def meter_session(self, session_id: str, total: SessionUsage) -> None:
+        """Meter what is new in an agent's total: a worker that died may not have written the last of it."""
+        known = self._run.history.metered.get(session_id, self._nothing()).plus(self._used)
+        self.meter(
+            Usage(
+                total.usd - known.usd,
+                total.input_tokens - known.input_tokens,
+                total.output_tokens - known.output_tokens,
+                total.turns - known.turns,
+            )
         )
 
     @property

@@ -7,12 +7,13 @@ from typing import Any
 
 from forge.store.board import Item
 from forge.store.models import Comment, ReviewComment
-from ledger.events.board import DecisionFailed
+from ledger.events.board import CardMoved, DecisionFailed
+from ledger.events.conversation import AssistantMetered
 from ledger.events.publication import EntryGivenUp
+from ledger.events.run import UsageMetered
 from ledger.ids import CardId
 from ledger.lifecycle.rebuild import rebuild
 from ledger.log import event_store, hash_chain
-from ledger.rows.runs import RunRow
 from ledger.views import runs
 from tests.bot.flows.cardinal import Cardinal
 from tests.bot.flows.people import issue_of
@@ -44,6 +45,7 @@ class Ending:
     checks: dict[str, int]
     status_updates: int
     runs: tuple[str, ...]
+    moves: tuple[str, ...]
     usd: str
     chain_is_whole: bool
     views_differ_from_replay: tuple[str, ...]
@@ -82,6 +84,7 @@ def look(cardinal: Cardinal, *, with_activity: bool) -> Ending:
     items = [item for item in cardinal.project.items if hasattr(item.content, "number")]
     pulls = cardinal.forge.store.pulls.all(cardinal.repo)
     checks = cardinal.forge.store.checks.all(cardinal.repo)
+    metered = [event.usd for kind in (UsageMetered, AssistantMetered) for event in cardinal.events(kind)]
     return Ending(
         cards=tuple(sorted(_card(cardinal, item) for item in items)),
         issues=tuple(sorted(f"{it.title} ({it.state})" for it in cardinal.repo.issues.values())),
@@ -97,7 +100,8 @@ def look(cardinal: Cardinal, *, with_activity: bool) -> Ending:
         runs=tuple(
             str({name: str(value) for name, value in asdict(row).items() if name in RUN}) for row in known
         ),
-        usd=f"{sum(row.usd for row in known):.2f}",
+        moves=tuple(_move(event) for event in cardinal.events(CardMoved) if event.before),
+        usd=f"{sum(metered):.2f}",
         chain_is_whole=whole,
         views_differ_from_replay=tuple(name for name in before if before[name] != after.get(name)),
         given_up=tuple(event.key for event in cardinal.events(EntryGivenUp)),
@@ -127,8 +131,9 @@ def _card(cardinal: Cardinal, item: Item) -> str:
     return f"{issue_of(item).title} ({issue_of(item).state}) in {cardinal.column(item)}: {face}"
 
 
-def _run(row: RunRow) -> str:
-    return str({name: str(value) for name, value in asdict(row).items() if name in RUN})
+def _move(event: CardMoved) -> str:
+    """Return a move between columns, and who is said to have made it."""
+    return f"{event.before} to {event.after} by {event.by}{' through Cardinal' * event.by_cardinal}"
 
 
 def _plain(text: str) -> str:

@@ -15,6 +15,7 @@ from sqlalchemy.exc import OperationalError
 from bot.github.errors import GithubError
 from bot.scheduler import dispatch, ticker
 from ledger.errors import LedgerError
+from ledger.lifecycle.upgrade import is_current
 from ledger.log import event_store
 from ledger.views import runs
 from runner.errors import RunnerError
@@ -129,6 +130,8 @@ def settle(
         struck, waits = len(world.struck), False
         try:
             with world.watched(cardinal.count()):
+                if not is_current(cardinal.services.engine):
+                    restart(cardinal, world)
                 if sweeps:
                     cardinal.sweep()
                 _tick(cardinal, reaps=reaps or works)
@@ -151,7 +154,7 @@ def settle(
 
 
 def restart(cardinal: Cardinal, world: World) -> None:
-    """Let a new process come up where one was killed."""
+    """Let a new process come up where one was killed, or was of an earlier version."""
     cardinal.services.engine.dispose()
     world.restart(lambda: _reopen(cardinal, world))
 
@@ -160,7 +163,8 @@ def _reopen(cardinal: Cardinal, world: World) -> int:
     """Open the ledger anew; return the number of its newest event."""
     cardinal.services.engine.dispose()
     services = open_services(cardinal.services.config, cardinal.clock, durable=world.disk is not None)
-    cardinal.services = replace(services, name=f"after {len(world.struck)} faults")
+    name = f"after {len(world.struck)} faults"
+    cardinal.services = replace(services, name=name, host=cardinal.services.host)
     return cardinal.count()
 
 

@@ -212,7 +212,7 @@ REPAIRS = (
     ),
     Repair(
         "a pull request that is merged already counts as merged by this",
-        *("bot.github.api.pulls:merge", _merges_blindly, "quiet", "PUT /repos/acme/shop/pulls/N/merge", LOST),
+        *("bot.github.api.pulls:merge", _merges_blindly, "again", "PUT /repos/acme/shop/pulls/N/merge", LOST),
     ),
     Repair(
         "a branch that is gone counts as deleted",
@@ -278,7 +278,7 @@ REPAIRS = (
     ),
     Repair(
         "a refresh request stays until the card is recorded",
-        *("bot.sync.card:_sync_once", _serves_before_it_reads, "quiet", "send:Card@", (Fault.KILL_BEFORE,)),
+        *("bot.sync.card:_sync_once", _serves_before_it_reads, "again", "send:Card@", (Fault.KILL_BEFORE,)),
     ),
     Repair(
         "the entry and its event are settled in one transaction, the entry not first",
@@ -286,11 +286,11 @@ REPAIRS = (
     ),
     Repair(
         "the entry and its event are settled in one transaction, the event not first",
-        *("bot.outbox.publisher:_settle", _events_first, "quiet", "commit:PullOpened", KEPT[1:]),
+        *("bot.outbox.publisher:_settle", _events_first, "tasks", "commit:AssistantMetered", KEPT[1:]),
     ),
     Repair(
         "a look that is older than what is known changes nothing",
-        *("bot.sync.card:without_stale", lambda _: lambda _services, look: look, "leaving", "send:Card@"),
+        *("bot.sync.card:without_stale", lambda _: lambda _services, look: look, "policy", "send:Card@"),
         (Fault.STALE,),
     ),
 )

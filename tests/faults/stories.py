@@ -1,11 +1,16 @@
 """The stories that every fault is tried in: what people do, and what the worker of a run does by hand."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from forge.store.board import Item
-from ledger.events.run import QuestionAsked, ThreadAnswered
+from ledger.db.rows import change
+from ledger.db.statements import drive
+from ledger.db.tables import VIEWS, editions
+from ledger.events.run import QuestionAsked, RunEnded, ThreadAnswered
+from ledger.lifecycle import edition
 from ledger.log import event_store
+from ledger.states import Ending
 from ledger.views import threads
 from tests.bot.flows.board.test_schedule import DAY, scheduled
 from tests.bot.flows.cardinal import Cardinal
@@ -14,7 +19,10 @@ from tests.bot.flows.people import issue_of
 from tests.bot.flows.pulls.test_review import review
 from tests.bot.flows.runs.test_dependencies import block
 from tests.bot.flows.runs.test_modes import FOUND, READS
+from tests.bot.flows.runs.test_rerun import FINISH
+from tests.bot.flows.runs.test_stages import LOOP, STAGES
 from tests.bot.flows.settings import POLICY, with_column
+from tests.runner.flows.test_hosts import ASK, commit, uncommitted
 
 Step = Callable[[Cardinal], object]
 BY = "agent: scripted"
@@ -131,8 +139,12 @@ WORK = Story(
 def _write_chat(cardinal: Cardinal) -> None:
     cardinal.scenario(
         chat=[
-            {"when": "(?i)ten percent", "say": "Clear.\n\n## Ready for execution\n- Ten percent."},
-            {"say": "How much?"},
+            {
+                "when": "(?i)ten percent",
+                "say": "Clear.\n\n## Ready for execution\n- Ten percent.",
+                "usd": 0.25,
+            },
+            {"say": "How much?", "usd": 0.25},
         ]
     )
 
@@ -273,7 +285,9 @@ TASKS = Story(
     "A rule of a column has a model sort a new card; a draft becomes an issue when a run begins.",
     (
         _policy(POLICY.replace("{archetype: inbox}", f"{{archetype: inbox, on_entry: [{RULE}], {BY}}}")),
-        lambda cardinal: cardinal.scenario(chat=[{"say": '{"labels": ["api"], "brief": "Totals."}'}]),
+        lambda cardinal: cardinal.scenario(
+            chat=[{"say": '{"labels": ["api"], "brief": "Totals."}', "usd": 0.25}]
+        ),
         _new(column="Tasks"),
         lambda cardinal: cardinal.draft(OTHER, "In Progress"),
         _begin(OTHER),
@@ -290,6 +304,124 @@ FINDINGS = Story(
     ),
     works=0,
 )
+
+
+def _fail(cardinal: Cardinal) -> None:
+    run_id = cardinal.run_of(card(cardinal)).run_id
+    cardinal.write(run_id, RunEnded(run_id, Ending.FAILED, "agent_error", "It broke.", "working"))
+
+
+def _drag_out_and_back(cardinal: Cardinal) -> None:
+    for column in ("Tasks", "In Progress"):
+        cardinal.drag(card(cardinal), column)
+
+
+def _drag_unheard(cardinal: Cardinal) -> None:
+    """Drag the card to Done; whatever GitHub reports of what follows is still on its way."""
+    cardinal.drag(card(cardinal), "Done")
+    cardinal.forge.store.deliveries.outlets[:] = []
+
+
+def _hear(cardinal: Cardinal) -> None:
+    cardinal.forge.store.deliveries.outlets[:] = [cardinal.mail.append]
+    cardinal.mail += [it for it in reversed(cardinal.forge.store.deliveries.all()) if it.status == "pending"]
+
+
+AGAIN = Story(
+    "After a failed run, a card is dragged out and straight back; of its merge GitHub reports late.",
+    (*_delivered(TITLE)[:2], _fail, _drag_out_and_back, *_delivered(TITLE)[1:], _drag_unheard, _hear),
+)
+STAGED = Story(
+    "An agent goes through two stages, is sent back to the first, and delivers at the end of the second.",
+    (
+        _policy(with_column(stages=STAGES, retries="9")),
+        lambda cardinal: cardinal.scenario(stages=LOOP),
+        _new(),
+        _drag("Review"),
+    ),
+    works=0,
+)
+SCRATCH = Story(
+    "An agent researches without git, is sent back with a comment, and a person completes the card.",
+    (
+        _policy(with_column(workspace="scratch", retries="9")),
+        lambda cardinal: cardinal.scenario(work=[{"run": "echo Source >> findings.md"}, FINISH]),
+        _new(),
+        _say("One more source, please."),
+        _say("/cardinal retry"),
+        _say("/cardinal complete"),
+    ),
+    works=0,
+)
+
+
+def _write_three(cardinal: Cardinal) -> None:
+    """Let three models work: the column's asks, the others deliver."""
+    cardinal.set_policy(with_column(agents="[scripted/other, scripted/third]", retries="9"))
+    cardinal.scenario(work=[*commit("first"), ASK, FINISH])
+    for name in ("other", "third"):
+        cardinal.scenario(name, work=[*commit(name), FINISH])
+
+
+CHOICE = Story(
+    "Two runs of other models are forked from one that asks; each is chosen in turn, and one is merged.",
+    (
+        _write_three,
+        _new(),
+        _say("/cardinal fork r1 --model other Moin."),
+        _say("/cardinal fork r1 --model third Moin."),
+        _say("/cardinal choose r3"),
+        _say("/cardinal choose r2"),
+        _drag("Review"),
+        _approve(),
+        _drag("Done"),
+    ),
+    works=0,
+)
+
+
+def _begin_on(host: str) -> Step:
+    """Return the step after which a host carries runs out, with its own folders and the store of all."""
+
+    def begin(cardinal: Cardinal) -> None:
+        home = cardinal.services.config.home
+        root = home.parent if home.name == "far" else home
+        cardinal.configure(home=root / host if host else root, store=str(root / "store"))
+        cardinal.services = replace(cardinal.services, host=host or "near")
+
+    return begin
+
+
+HOSTS = Story(
+    "A run asks and pauses on one host, and continues on another from what is in the store.",
+    (
+        _policy(with_column(retries="9")),
+        _begin_on(""),
+        lambda cardinal: cardinal.scenario(
+            work=[*commit("first"), uncommitted("near"), ASK, *commit("second"), FINISH]
+        ),
+        _new(),
+        _begin_on("far"),
+        _say("Moin"),
+        _drag("Review"),
+    ),
+    works=0,
+)
+
+
+def _age_ledger(cardinal: Cardinal) -> None:
+    """Leave the ledger as an earlier version had it, with other views: the next process folds its own."""
+    with event_store.writing(cardinal.services.engine) as db:
+        row = {"digest": "earlier", "version": "0.0.1", "tables": ()}
+        change(db, editions, {"digest": edition.mine().digest}, **row)
+        for table in VIEWS.tables.values():
+            drive(db, f'DROP TABLE "{table.name}"')
+
+
+UPGRADE = Story(
+    "In the middle of a run, a new version comes up at the ledger of an earlier one.",
+    (_new(), _begin(), _ask, _age_ledger, _say("a"), _begin(), _deliver(), _drag("Review")),
+)
 STORIES: Mapping[str, Story] = {
     "quiet": QUIET,
     "work": WORK,
@@ -303,4 +435,10 @@ STORIES: Mapping[str, Story] = {
     "commands": COMMANDS,
     "tasks": TASKS,
     "findings": FINDINGS,
+    "again": AGAIN,
+    "upgrade": UPGRADE,
+    "stages": STAGED,
+    "scratch": SCRATCH,
+    "choice": CHOICE,
+    "hosts": HOSTS,
 }

@@ -4,6 +4,8 @@ For every change one cell of each class is played, several faults in one play; t
 alone where a play fails, and a second fault in the recovery from those that reached GitHub.
 """
 
+from collections.abc import Iterable
+
 import pytest
 
 from tests.faults import cells, playing, record
@@ -12,7 +14,8 @@ from tests.faults.points import Fault, Kind
 from tests.faults.stories import STORIES
 
 SHARES = 6
-SELDOM = ("work", "lane", "findings")  # whose own classes are for the soak: they take the most seconds
+BY_AGENTS = ("stages", "scratch", "choice", "hosts")  # agents work in them: they are for the soak alone
+SELDOM = ("work", "lane", "findings", *BY_AGENTS)  # whose own classes are for the soak: they take long
 pytestmark = pytest.mark.timeout(900)
 
 
@@ -36,15 +39,26 @@ def test_one_cell_of_each_class_ends_as_the_quiet_story(share: int) -> None:
     assert_plays(groups[share * most : (share + 1) * most])
 
 
-def test_the_points_are_those_of_the_record() -> None:
-    points = record.points_of((name, playing.quiet(name).trace) for name in STORIES)
-    kept = record.read()["points"]
+def assert_recorded(names: Iterable[str]) -> None:
+    """Assert that these stories reach the sites of the record, and no others."""
+    points = record.points_of((name, playing.quiet(name).trace) for name in names)
+    kept = {name: record.read()["points"][name] for name in points}
     # A run's events are written together as they come, which the wall's clock decides.
     here, there = (
         {(story, site) for story in each for site in each[story] if "@runner/run/log." not in site}
         for each in (points, kept)
     )
     assert sorted(here ^ there) == [], "run scripts/faults --record, then scripts/docs"
+
+
+def test_the_points_are_those_of_the_record() -> None:
+    assert {*record.read()["points"]} == {*STORIES}
+    assert_recorded(name for name in STORIES if name not in BY_AGENTS)
+
+
+@pytest.mark.soak(instead="tests/faults/test_cells.py::test_the_points_are_those_of_the_record")
+def test_the_points_of_stories_with_agents_are_those_of_the_record() -> None:
+    assert_recorded(BY_AGENTS)
 
 
 @pytest.mark.soak(instead="tests/faults/test_cells.py::test_one_cell_of_each_class_ends_as_the_quiet_story")

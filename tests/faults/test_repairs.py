@@ -20,10 +20,11 @@ def rows() -> list[Any]:
 
 
 def test_the_record_has_each_repair() -> None:
-    assert {*record.read()["repairs"]} == {repair.what for repair in REPAIRS}, "run scripts/faults --sweep"
+    told = {what for what, cell in record.read()["repairs"].items() if cell}
+    assert told == {repair.what for repair in REPAIRS}, "run scripts/faults --sweep"
 
 
 @pytest.mark.parametrize("repair", rows())
 def test_a_cell_fails_once_a_repair_is_taken_out(repair: Repair) -> None:
     told = record.read()["repairs"][repair.what]
-    assert not told or repairs.is_red(repair, Cell.of(told))
+    assert repairs.is_red(repair, Cell.of(told))

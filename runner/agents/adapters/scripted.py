@@ -327,7 +327,8 @@ def _event(said: Any) -> contract.AgentEvent:
         case "used":
             return contract.ToolEnd(str(said["name"])[:60], str(said["summary"]), bool(said["ok"]))
         case "usage":
-            return contract.Usage(float(said["usd"]), int(said["in"]), int(said["out"]))
+            used = float(said["usd"]), int(said["in"]), int(said["out"]), int(said["turns"])
+            return contract.SessionUsage(*used)
         case "end":
             return contract.TurnEnd(str(said.get("error", "")), said.get("session_gone") is True)
     raise ValueError("an unknown kind of message")

@@ -74,7 +74,7 @@ class PlayerState:
         self._path = f"{home}/scripted-{name}.json"  # stages have sessions of their own
         kept = json.loads(read(self._path)) if session else {"session": name}
         if kept.get("run") != run:
-            kept |= {"run": run, "cursors": {}, "answer": "", "asking": ""}
+            kept |= {"run": run, "cursors": {}, "answer": "", "asking": "", "used": {}}
         self.kept: dict[str, Any] = kept
 
     def keep(self) -> None:
@@ -101,6 +101,8 @@ class Player:
         )
         if self.opening["phase"] == "answer" and self.memory.kept["asking"]:
             self.memory.kept |= {"answer": self.opening["answer"], "asking": ""}
+        if self.memory.kept["used"]:
+            self.report_usage()  # the last of it may not have been heard
         turn = self.opening["turn"]
         steps = self.steps(turn)
         position = self.memory.kept["cursors"].get(turn, 0)
@@ -256,7 +258,15 @@ class Player:
         self.wire.pause(seconds)
 
     def do_usage(self, usage: dict[str, Any]) -> None:
-        self.wire.say({"type": "usage", "usd": 0.0, "in": 0, "out": 0} | usage)
+        self.memory.kept["used"][self.place] = {"usd": 0.0, "in": 0, "out": 0, "turns": 1} | usage
+        self.memory.keep()
+        self.report_usage()
+
+    def report_usage(self) -> None:
+        """Say what the session used in this run so far."""
+        used = self.memory.kept["used"].values()
+        total = {key: sum(each[key] for each in used) for key in ("usd", "in", "out", "turns")}
+        self.wire.say({"type": "usage"} | total)
 
     def do_fail(self, code: int) -> None:
         self.wire.say({"type": "say", "text": "I cannot do this."})
@@ -322,7 +332,13 @@ def chat(opening: dict[str, Any], wire: Wire) -> None:
         if re.search(rule.get("when", ""), opening["prompt"]):
             wire.say({"type": "say", "text": rule["say"].replace("{{title}}", title)})
             wire.say(
-                {"type": "usage", "usd": rule.get("usd", 0.0), "in": len(opening["prompt"]) // 4, "out": 20}
+                {
+                    "type": "usage",
+                    "usd": rule.get("usd", 0.0),
+                    "in": len(opening["prompt"]) // 4,
+                    "out": 20,
+                    "turns": 1,
+                }
             )
             break
     wire.say({"type": "end"})

@@ -6,8 +6,9 @@ from typing import Any, cast
 
 import pytest
 
+from ledger.events.turn import TurnStarted
 from runner import agents
-from runner.agents.contract import PermissionAsked, Phase, Task, Usage
+from runner.agents.contract import PermissionAsked, Phase, SessionUsage, Task, Usage
 from runner.gateway.control.messages import CallRefusal, GatewayEvent, ProviderFailure
 from runner.run.limits import ExceededLimit
 from runner.run.run_spec import ToolSpec
@@ -15,6 +16,7 @@ from runner.run.secrecy import Secrecy
 from runner.session import permission
 from runner.session.context import RunContext
 from runner.session.listener import AgentListener
+from runner.session.records import Batch
 from tests.runner.world import CARD, World
 
 PRIVATE = "ask the oracle at midnight"
@@ -111,3 +113,20 @@ def test_tokens_count_before_the_log_has_them(world: World) -> None:
     hearing, _ = heard(world)
     hearing.batch.meter(Usage(0.0, 300, 50, 0))
     assert (hearing.batch.tokens, world.of("UsageMetered")) == (350, [])
+
+
+@pytest.mark.parametrize("was_written", [True, False])
+def test_what_a_session_used_is_metered_once_though_its_worker_dies(world: World, was_written: bool) -> None:
+    """The agent says its total again to the next worker, who knows only what was written."""
+    spec, log = world.claim(world.spec())
+    nothing = cast(Any, None)  # no part of this turn
+    run = RunContext(spec, log, world.clock, agents.load("scripted"), nothing, nothing, nothing, None)
+    log.append(TurnStarted(spec.run_id, "work", "work", "s"))
+    for was_heard in (was_written, True):
+        batch = Batch(run)
+        for total in (0.4, 2.5):
+            batch.meter_session("s", SessionUsage(total, 10, 20, 1))
+        assert (batch.usd, batch.tokens, batch.turns) == (2.5, 30, 1)
+        if was_heard:
+            batch.flush(now=True)
+    assert sum(metered.usd for metered in world.of("UsageMetered")) == 2.5
