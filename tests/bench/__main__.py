@@ -15,6 +15,7 @@ from pathlib import Path
 from pysqlite3 import dbapi2 as sqlite
 
 from tests.bench import (
+    added,
     agents,
     appending,
     boards,
@@ -58,6 +59,7 @@ PARTS = {
     "gateway": gateway.measure,
     "containers": containers.measure,
     "agents": agents.measure,
+    "added": added.measure,
     "story": story.measure,
     "sweep": sweeping.measure,
     "takeover": takeover.measure,
