@@ -90,10 +90,10 @@ def measure(*, quick: bool) -> Iterator[Figure]:
     for agent in COLUMNS.values():
         bare = [_bare(agent, 0.0) for _ in range(count)]
         yield from _figures(agent, runs[agent], bare)
-        took_s = slow[agent][-1].took_s if slow else runs[agent][-1].took_s
-        bare_s = _bare(agent, THINKING_S).took_s if slow else bare[-1].took_s
-        note = f"{took_s:.1f} s over {bare_s:.1f} s; the model takes {THINKING_S:g} s for each answer"
-        yield Figure(f"{agent}_thinking_run_over_bare", took_s / bare_s, "times", MAX_TIMES, note)
+        if slow:
+            took_s, bare_s = slow[agent][-1].took_s, _bare(agent, THINKING_S).took_s
+            note = f"{took_s:.1f} s over {bare_s:.1f} s; the model takes {THINKING_S:g} s for each answer"
+            yield Figure(f"{agent}_thinking_run_over_bare", took_s / bare_s, "times", MAX_TIMES, note)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +113,7 @@ def _figures(agent: str, runs: Sequence[Played], bare: Sequence[Played]) -> Iter
     took_s, bare_s = (percentile([one.took_s for one in some], 0.5) for some in (runs, bare))
     note = f"{took_s:.1f} s from claim to pull request over {bare_s:.1f} s; a model that answers at once"
     yield Figure(f"{agent}_run_over_bare", took_s / bare_s, "times", MAX_TIMES, note)
-    parts = runs[-1].parts or {}
+    parts = {"tools": _added_tools(runs[-1], bare[-1]), **(runs[-1].parts or {})}
     listed = ", ".join(f"{name} {tokens:.0f}" for name, tokens in parts.items())
     yield Figure(
         f"{agent}_tokens_added",
@@ -224,12 +224,10 @@ def _parts(events: Sequence[Any], body: Mapping[str, Any]) -> dict[str, float]:
     stacked = next(event for event in events if isinstance(event, InstructionsStacked))
     layers = {f"prompt: {layer.kind}": layer.text for layer in stacked.layers if layer.text}
     briefing = next(event.text for event in events if isinstance(event, BriefingMade))
-    tools = [tool for tool in _flat(body) if "board" in _compact(tool.get("name", ""))]
     rest = {**body, "tools": []}
     prompts = sum(len(text) for text in _said(rest) if text.startswith("Run r"))
     calls = [one for one in _entries(rest) if "board" in f"{one.get('namespace')} {one.get('name')}"]
     told = {
-        "tools": len(_compact(tools)),
         **{name: len(text) for name, text in layers.items()},
         "prompt: frame of the briefing": len(briefing) - len(TITLE) - len(BODY),
         "prompt: tasks": prompts - len(briefing) - sum(map(len, layers.values())),
@@ -238,13 +236,12 @@ def _parts(events: Sequence[Any], body: Mapping[str, Any]) -> dict[str, float]:
     return {name: size / TOKEN_BYTES for name, size in told.items()}
 
 
-def _flat(body: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """Yield the tools of a request of any protocol; those of a namespace by themselves."""
-    for tool in body.get("tools") or ():
-        if tool.get("type") == "namespace":
-            yield {"name": "board", "tool": tool} if "board" in tool["name"] else tool
-        else:
-            yield tool.get("function", tool)
+def _added_tools(run: Played, bare: Played) -> float:
+    """Return the tokens of the tools that the bare program has not: the board's, and those with which the
+    program itself looks for them or reads what a server has. Codex finds the board's by a search.
+    """
+    there, alone = ([*map(_compact, one.requests[-1].body.get("tools") or ())] for one in (run, bare))
+    return sum(len(tool) for tool in there if tool not in alone) / TOKEN_BYTES
 
 
 def _entries(value: Any) -> Iterator[Mapping[str, Any]]:
