@@ -240,8 +240,13 @@ def _added_tools(run: Played, bare: Played) -> float:
     """Return the tokens of the tools that the bare program has not: the board's, and those with which the
     program itself looks for them or reads what a server has. Codex finds the board's by a search.
     """
-    there, alone = ([*map(_compact, one.requests[-1].body.get("tools") or ())] for one in (run, bare))
-    return sum(len(tool) for tool in there if tool not in alone) / TOKEN_BYTES
+    there, alone = ({_name(tool): tool for tool in one.requests[-1].body["tools"]} for one in (run, bare))
+    return sum(len(_compact(tool)) for name, tool in there.items() if name not in alone) / TOKEN_BYTES
+
+
+def _name(tool: Mapping[str, Any]) -> str:
+    """Return the name of a tool of any protocol; its type, where it has none."""
+    return str(tool.get("function", tool).get("name", tool.get("type")))
 
 
 def _entries(value: Any) -> Iterator[Mapping[str, Any]]:
