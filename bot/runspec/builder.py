@@ -383,8 +383,8 @@ def _briefing(services: Services, card: CardRow, run: RunRow) -> Briefing:
     outdated = plan is not None and (plan.state, plan.by) == ("redirected", BY_RULES)
     now = plan_approval.issue_digest(card.title, card.body)
     if briefing is None or (outdated and briefing.issue != now):
-        return replace(briefings.write(services, card, run_id), issue=now)
-    return Briefing(briefing.text, briefing.omitted, briefing.issue)
+        return replace(briefings.write(services, card, run_id), issue=now, has_brief=bool(card.brief))
+    return Briefing(briefing.text, briefing.omitted, briefing.issue, has_brief=bool(card.brief))
 
 
 def _list_repositories(services: Services, run: RunRow, card: CardRow) -> tuple[str, ...]:

@@ -2,13 +2,12 @@
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
-from ledger.model.metadata import MAX_BYTES
 from runner.text.metadata import SentMetadata
 from runner.text.plain import cut_bytes, one_line, without_terminal_codes
 
@@ -50,8 +49,8 @@ class Tool(BaseModel):
 
 
 class ShowCardInput(Tool):
-    """Show the card that you work on: its issue, branch, plan with ticks, open review threads, your notes,
-    and the answers that people gave.
+    """Show the card that you work on: issue, branch, plan with ticks, open review threads, your notes, and
+    the answers that people gave.
     """
 
 
@@ -63,9 +62,9 @@ class PlanInput(Tool):
 
 
 class TickInput(Tool):
-    """Tell that the first steps of the plan are done, so that people see how far you are."""
+    """Tell people how many steps of the plan are done."""
 
-    done: Annotated[int, Field(ge=0, le=_ITEMS, description="How many steps, counted from the first.")]
+    done: Annotated[int, Field(ge=0, le=_ITEMS, description="Counted from the first.")]
 
 
 class ProgressInput(Tool):
@@ -75,8 +74,8 @@ class ProgressInput(Tool):
 
 
 class AskInput(Tool):
-    """Ask people a question that only they can answer. You are stopped until somebody answers; your session
-    then goes on with the answer. Ask one thing at a time.
+    """Ask people one thing that only they can answer. You are stopped until somebody answers; then your
+    session goes on.
     """
 
     question: Annotated[Text, Field(min_length=1, description="The question, with what one needs to answer.")]
@@ -102,35 +101,31 @@ class ThreadInput(Tool):
 class CriterionInput(Tool):
     """A criterion, and a test that shows it."""
 
-    criterion: Annotated[Words, Field(min_length=1, description="The criterion, in the brief's words.")]
-    test: Annotated[Words, Field(min_length=1, description="The test's name, as its runner prints it.")]
+    criterion: Annotated[Words, Field(min_length=1, description="In the brief's words.")]
+    test: Annotated[Words, Field(min_length=1, description="Its name, as its runner prints it.")]
 
 
 class FinishInput(Tool):
-    """End the work: call it once, when all is done and committed. It becomes the report that people read, and
-    all that the next run and the cards that depend on this one know of your work. Write for someone who was
-    not there: what you decided and why, what you tried in vain, what is where, what you did not check. Name
-    files, commands and values exactly.
+    """End the work: call it once, when all is done and committed. People, the next run and the cards that
+    depend on this one know of your work only what it says. Write for someone who was not there: what you
+    decided and why, what you tried in vain, what is where, what you did not check. Name files, commands and
+    values exactly. Lists have one line for each thing.
     """
 
     done: Annotated[Text, Field(min_length=1, description="What was done, in a few sentences.")]
-    changed: Annotated[Lines, Field(description="What changed, one line each.")] = ()
-    check: Annotated[Lines, Field(description="What a reviewer should check, one line each.")] = ()
-    open_questions: Annotated[Lines, Field(description="What is still open, one line each.")] = ()
+    changed: Annotated[Lines, Field(description="What changed.")] = ()
+    check: Annotated[Lines, Field(description="What a reviewer should check.")] = ()
+    open_questions: Annotated[Lines, Field(description="What is still open.")] = ()
     criteria: Annotated[
         tuple[CriterionInput, ...],
         Field(max_length=_ITEMS, description="For criteria of the brief: a test that shows that it is met."),
     ] = ()
     metadata: Annotated[
         SentMetadata,
-        Field(
-            description="Facts by name, for programs and for the cards that depend on this one: a version, a"
-            " port, a path. Values are texts, numbers, true, false, lists and dictionaries; all of it has at"
-            f" most {MAX_BYTES:,} bytes."
-        ),
+        Field(description="Facts by name, for programs and for cards that depend on this one: a port."),
     ] = {}
     nothing_to_do: Annotated[
-        bool, Field(description="True when no change at all is the right outcome; say in `done` why.")
+        bool, Field(description="True when no change is the right outcome; `done` says why.")
     ] = False
 
 
@@ -159,7 +154,7 @@ class FindingInput(Tool):
 class FollowUpInput(Tool):
     """A card to propose; people choose whether it is made."""
 
-    title: Annotated[Title, Field(min_length=1, description="The title of the new issue.")]
+    title: Annotated[Title, Field(min_length=1, description="Of the new issue.")]
     body: Annotated[Text, Field(min_length=1, description="What is to be done, as Markdown.")]
     reason: Annotated[Words, Field(min_length=1, description="Why it is a card of its own, in one line.")]
 
@@ -177,8 +172,8 @@ class FindingsInput(Tool):
 
 
 class AttachInput(Tool):
-    """Give people a text that does not belong into the repository: a measurement, a table, a log, a page of
-    notes. It is kept with the run, and the report lists it.
+    """Give people a text that does not belong into the repository, such as a measurement or a log. It is kept
+    with the run, and the report lists it.
     """
 
     name: Annotated[
@@ -210,25 +205,29 @@ class GoToStageInput(Tool):
 
 class CreateCardInput(FollowUpInput):
     """Propose a new card for work that is not part of this one. It is made at once; people decide about it,
-    so leave it alone. `show_card` says whether you may choose its `column`, `start` an agent on it, and which
-    `skills`; how many cards you make, and how deep, has a limit. With `repository`, for work that this card
-    needs there, people are asked first: you are stopped until somebody answers.
+    so leave it alone.
     """
 
     repository: Annotated[
         str,
         Field(
             pattern=_REPOSITORY,
-            description="Another repository, owner/name; left out: this one. `show_card` lists which.",
+            description="For work that this card needs in another repository: owner/name, of those that"
+            " `show_card` lists. People are asked first: you are stopped until somebody answers.",
         ),
     ] = ""
     relation: Annotated[
         Literal["blocked_by", "blocks"],
         Field(description="With `repository`, read as: this card … the new one."),
     ] = "blocked_by"
-    column: Annotated[Words, Field(description="The column where it goes; left out: the inbox.")] = ""
+    column: Annotated[
+        Words,
+        Field(description="The column where it goes, of those that `show_card` lists; left out: the inbox."),
+    ] = ""
     start: Annotated[bool, Field(description="Start an agent on it at once, in this card's column.")] = False
-    skills: Annotated[Lines, Field(description="Skills that its runs get.")] = ()
+    skills: Annotated[
+        Lines, Field(description="Skills that its runs get, of those that `show_card` lists.")
+    ] = ()
     parents: Annotated[
         tuple[Target, ...],
         Field(max_length=_PARENTS, description="Issues of this repository that must be closed before it."),
@@ -274,40 +273,49 @@ PLANNING = ("show_card", "plan", "progress", "ask", "note", "block")
 INVESTIGATING = ("show_card", "progress", "ask", "note", "findings", "block")
 
 
-def offer_tools(*, read_only: bool, threads: bool, investigates: bool = False) -> tuple[str, ...]:
+def offer_tools(
+    *, read_only: bool, threads: bool, investigates: bool = False, withheld: Collection[str] = ()
+) -> tuple[str, ...]:
     """Return the tools of a turn: those for planning when it is `read_only`, else those for work; `thread`
-    only where there are review threads. In a run that investigates every turn has the same.
+    only where there are review threads, and none that is `withheld`. In a run that investigates every turn
+    has the same.
     """
     if investigates:
         return INVESTIGATING
     if read_only:
         return PLANNING
-    others = {"plan", "findings"} | (set() if threads else {"thread"})
+    others = {"plan", "findings", *withheld} | (set() if threads else {"thread"})
     return tuple(name for name in TOOLS if name not in others)
 
 
-def schema_of(tool: str) -> dict[str, Any]:
-    """Return the JSON Schema of a tool's input, without the titles, which repeat the names, and without
-    references, which not every agent follows.
+# What a model needs of a schema. Limits are left out: `check_call` has them, and says what does not fit.
+_TOLD = ("type", "description", "enum", "items", "properties", "required")
+
+
+def schema_of(tool: str, withheld: Collection[str] = ()) -> dict[str, Any]:
+    """Return the JSON Schema of a tool's input as an agent is told it, without references, which not every
+    agent follows, and without the fields that are `withheld`, each as `tool.field`.
     """
     schema = TOOLS[tool].model_json_schema()
-    parts = schema.get("$defs", {})
-    properties = {name: _plain(part, parts) for name, part in schema.get("properties", {}).items()}
-    return {"type": "object", "properties": properties, "required": schema.get("required", [])}
+    told = _plain(schema, schema.get("$defs", {}))
+    fields = told.get("properties", {})
+    return {
+        **told,
+        "properties": {name: part for name, part in fields.items() if f"{tool}.{name}" not in withheld},
+    }
 
 
-def _plain(schema: Any, parts: Mapping[str, Any]) -> Any:
-    if isinstance(schema, list):
-        return [_plain(part, parts) for part in schema]
-    if not isinstance(schema, dict):
-        return schema
+def _plain(schema: Mapping[str, Any], parts: Mapping[str, Any]) -> dict[str, Any]:
     if "$ref" in schema:
         return _plain(parts[schema["$ref"].removeprefix("#/$defs/")], parts)
-    fields = schema.get("properties")
-    plain = {key: _plain(part, parts) for key, part in schema.items() if key not in ("title", "properties")}
-    if isinstance(fields, dict):
-        plain["properties"] = {name: _plain(part, parts) for name, part in fields.items()}
-    return plain
+    told = {key: part for key, part in schema.items() if key in _TOLD}
+    if "properties" in told:  # what a model itself says is told by the tool, or by the field that it is in
+        told.pop("description", None)
+    if "items" in told:
+        told["items"] = _plain(told["items"], parts)
+    if "properties" in told:
+        told["properties"] = {name: _plain(part, parts) for name, part in told["properties"].items()}
+    return told
 
 
 def description_of(tool: str) -> str:

@@ -118,6 +118,12 @@ def list_ignored(mirror: Mirror, commit: str, files: frozenset[str], paths: froz
 
     Raises GitError, also where more rules apply to the paths than are read.
     """
+    if (commit, paths) not in mirror.ignored:
+        mirror.ignored[commit, paths] = _ask_ignored(mirror, commit, files, paths)
+    return mirror.ignored[commit, paths]
+
+
+def _ask_ignored(mirror: Mirror, commit: str, files: frozenset[str], paths: frozenset[str]) -> frozenset[str]:
     rules = tuple(_entries(mirror, commit, sorted(files & {*_rule_files(paths)})))
     if not rules:
         return frozenset()

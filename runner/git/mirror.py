@@ -129,6 +129,8 @@ class Mirror:
         self._known: dict[str, Commit] = {}
         self._listed: dict[tuple[str, ...], tuple[str, ...]] = {}
         self._measured: dict[tuple[str, str], DiffStat] = {}
+        self._files: dict[str, frozenset[str]] = {}
+        self.ignored: dict[tuple[str, frozenset[str]], frozenset[str]] = {}  # by `list_ignored`
 
     def beating(self, beat: Beat) -> "Mirror":
         """Return the same mirror with another beat, for who must not be stopped."""
@@ -234,7 +236,10 @@ class Mirror:
         return self.read_commits((commit,))[0].tree
 
     def files(self, commit: str) -> frozenset[str]:
-        return frozenset(map(unquote_path, self.query("ls-tree", "-r", "--name-only", commit).splitlines()))
+        if commit not in self._files:
+            listed = self.query("ls-tree", "-r", "--name-only", commit).splitlines()
+            self._files[commit] = frozenset(map(unquote_path, listed))
+        return self._files[commit]
 
     def remember(self, name: str, commit: str) -> None:
         """Point refs/cardinal/`name` at a commit. Nobody else writes this name: it begins with a run's id."""

@@ -168,7 +168,7 @@ _LOOK_REPORT = (
 )
 _PLAN = (
     "Plan this card. Read what you need and change nothing: the repository is read-only now. "
-    "Then call `plan` with a summary and steps that can be ticked, and end the turn."
+    "Then call `plan` with steps that can be ticked, and end the turn."
 )
 _NOT_APPROVED = "The plan was not approved. Make another one; this is what was said:"
 _WORK = (

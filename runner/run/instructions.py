@@ -14,21 +14,21 @@ from runner.text.plain import redact
 
 _HEADING = re.compile(r"^(#{1,4})(?=[ \t])", re.MULTILINE)
 _ORDER = (
-    "What you are told comes in layers: Cardinal's rules, the mode, the repository's profile and guides, the "
-    "column, the card, skills. A later layer may make an earlier one more exact, and may never loosen what "
-    "Cardinal enforces in code: what you may touch and run, limits, the checks, and who approves."
+    "What you are told comes in layers. A later one may make an earlier one more exact, and may never loosen "
+    "what Cardinal enforces in code."
 )
 _BY_WORDS = (
-    "Where you have no such tools, write the call on lines of its own in what you say: ```board, "
+    "Without such tools, write the call on lines of its own: ```board, "
     'then {"tool": "<name>", "input": {…}}, then ```.'
 )
 SYSTEM = (
-    "Say what you mean through the board tools: `plan`, `tick`, `progress`, `note`, `ask`, `thread`, `block` "
-    "and `finish`. A question to people is `ask`, and ends this turn. The work ends with `finish`, and only "
-    f"with it. {_BY_WORDS}"
+    "People see nothing of you but what you say through the board tools: `plan`, `tick`, `progress`, `note`, "
+    "`ask`, `thread`, `block` and `finish`. A question to people is `ask`, and ends this turn; the work ends "
+    f"with `finish`, and only with it. {_BY_WORDS}"
 )
 INVESTIGATING = (
-    "Say what you mean through the board tools: `progress`, `note`, `ask`, `block` and `findings`. "
+    "People see nothing of you but what you say through the board tools: `progress`, `note`, `ask`, `block` "
+    "and `findings`. "
     "A question to people is `ask`, and ends this turn. The work ends with `findings`, and only with it. "
     f"{_BY_WORDS}"
 )

@@ -271,11 +271,15 @@ class SigningKey:
 
 @dataclass(frozen=True, slots=True)
 class Briefing:
-    """Briefing of an agent: `omitted` lists omissions, `issue` is the digest of the issue's text in it."""
+    """Briefing of an agent: `omitted` lists omissions, `issue` is the digest of the issue's text in it.
+
+    `has_brief`: the card is planned, with criteria that the report can name tests for.
+    """
 
     text: str
     omitted: tuple[str, ...] = ()
     issue: str = ""
+    has_brief: bool = False
 
 
 @dataclass(frozen=True, slots=True)

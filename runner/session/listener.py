@@ -22,7 +22,7 @@ from runner.session import permission
 from runner.session.context import RunContext
 from runner.session.keep import keep, kind_of_file
 from runner.session.records import Batch
-from runner.session.tool_effects import Effect, effect_of
+from runner.session.tool_effects import Effect, effect_of, withheld_tools
 from runner.session.tool_servers import record_server_message
 from runner.text.plain import one_line, redact
 
@@ -236,6 +236,7 @@ class AgentListener:
             read_only=self._task.read_only,
             threads=bool(self._task.threads),
             investigates=self._task.investigates,
+            withheld=withheld_tools(self._run.spec),
         )
         for written in calls_in(text)[:_WORDS]:
             self._text_calls[(written.tool, repr(written.input))] += 1

@@ -98,6 +98,24 @@ def _reply_again(call: board_tools.BoardCall, history: History) -> Effect:
     return Effect((), {"ok": True, "repeated": True, "answer": question.answer})
 
 
+def withheld_tools(spec: RunSpec) -> tuple[str, ...]:
+    """Return the tools, and the fields as `tool.field`, that can only be refused in this run, or say nothing
+    there: no agent is told of them.
+    """
+    limits = spec.limits
+    useful = {
+        "go_to_stage": spec.stages,
+        "finish.criteria": spec.briefing.has_brief,
+        "create_card.repository": spec.elsewhere,
+        "create_card.relation": spec.elsewhere,
+        "create_card.column": limits.columns,
+        "create_card.start": limits.start,
+        "create_card.skills": limits.skills,
+        "create_card.agent": spec.agents,
+    }
+    return tuple(name for name, use in useful.items() if not use)
+
+
 def _refusal(call: board_tools.BoardCall, spec: RunSpec, *, planning: bool) -> str:
     if spec.investigates:
         known = call.tool in board_tools.INVESTIGATING

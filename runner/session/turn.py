@@ -15,6 +15,7 @@ from runner.run.limits import ExceededLimit, RunUsage
 from runner.session.context import RunContext
 from runner.session.listener import AgentListener
 from runner.session.records import Transcript
+from runner.session.tool_effects import withheld_tools
 from runner.session.tool_servers import begin_servers
 from runner.text.plain import one_line, redact, tail
 from runner.text.visible import strip_hidden
@@ -289,13 +290,18 @@ def play_turn(run: RunContext, task: contract.Task) -> TurnResult:
     in_prompt = tuple(run.history.steering)
     gateway = run.gateway
     if gateway is not None:
+        withheld = withheld_tools(run.spec)
         tools = offer_tools(
-            read_only=task.read_only, threads=bool(task.threads), investigates=task.investigates
+            read_only=task.read_only,
+            threads=bool(task.threads),
+            investigates=task.investigates,
+            withheld=withheld,
         )
         gateway.open(
             turn=task.turn,
             usd_left=task.budget_usd,
             tools=(*tools, *begin_servers(run)),
+            withheld=withheld,
             tokens_left=run.allowance.remaining_tokens(run.history.tokens_used),
         )
     child = run.workspace.start(

@@ -15,6 +15,7 @@ from pathlib import Path
 from pysqlite3 import dbapi2 as sqlite
 
 from tests.bench import (
+    added,
     agents,
     appending,
     boards,
@@ -24,6 +25,7 @@ from tests.bench import (
     commands,
     containers,
     deliveries,
+    dependents,
     drags,
     gateway,
     hooks,
@@ -50,6 +52,7 @@ PARTS = {
     "boards": boards.measure,
     "deliveries": deliveries.measure,
     "drags": drags.measure,
+    "dependents": dependents.measure,
     "burst": burst.measure,
     "live": live.measure,
     "clients": clients.measure,
@@ -58,6 +61,7 @@ PARTS = {
     "gateway": gateway.measure,
     "containers": containers.measure,
     "agents": agents.measure,
+    "added": added.measure,
     "story": story.measure,
     "sweep": sweeping.measure,
     "takeover": takeover.measure,

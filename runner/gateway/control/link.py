@@ -98,14 +98,21 @@ class Gateway:
         return messages.read(message)
 
     def open(
-        self, *, turn: str, usd_left: float, tools: tuple[str, ...], tokens_left: int | None = None
+        self,
+        *,
+        turn: str,
+        usd_left: float,
+        tools: tuple[str, ...],
+        tokens_left: int | None = None,
+        withheld: tuple[str, ...] = (),
     ) -> None:
-        """Begin a turn: models answer for at most `usd_left`, and these board tools are offered.
+        """Begin a turn: models answer for at most `usd_left`, and these board tools are offered, without the
+        fields that are `withheld`.
 
         No call is made once `tokens_left` are used; None is no limit.
         """
         left = {"usd_left": usd_left, "tokens_left": tokens_left}
-        self._order({"type": "open", "turn": turn, "tools": tools, **left})
+        self._order({"type": "open", "turn": turn, "tools": tools, "withheld": withheld, **left})
 
     def network_of(self, server: str) -> Path | None:
         """Return the folder with the network socket of a tool server; None where it may reach nobody."""

@@ -33,10 +33,6 @@ ANSWER_S = 60.0
 _NAME = "board"
 # Claude Code (measured: 2.1.330) shows a model only tools with this mark, and the others after a search.
 _ALWAYS_LOADED = {"anthropic/alwaysLoad": True}
-_INSTRUCTIONS = (
-    "The card that you work on. People see it and nothing else of you: tell them your plan, your progress,"
-    " your questions and how it ended through these tools."
-)
 
 
 def board_app(
@@ -52,7 +48,6 @@ def board_app(
     server = Server(
         _NAME,
         version="1",
-        instructions=_INSTRUCTIONS,
         on_list_tools=tools.list_tools,
         on_call_tool=tools.call_tool,
     )
@@ -91,7 +86,7 @@ class _Tools:
         if self._uplink.is_open and self._uplink.turn != self._listed:
             self._listed = self._uplink.turn
             self._uplink.say(BoardListed())
-        own = [_describe_tool(name) for name in self._uplink.tools if name in TOOLS]
+        own = [_describe_tool(name, self._uplink.withheld) for name in self._uplink.tools if name in TOOLS]
         return ListToolsResult(tools=[*own, *map(_load_always, await self._servers.tools())])
 
     async def call_tool(self, _context: object, request: CallToolRequestParams) -> CallToolResult:
@@ -130,12 +125,12 @@ class _Tools:
         return call_id_of(self._uplink.turn, tool, given, self._seen[first])
 
 
-def _describe_tool(name: str) -> Tool:
+def _describe_tool(name: str, withheld: tuple[str, ...]) -> Tool:
     return Tool.model_validate(
         {
             "name": name,
             "description": description_of(name),
-            "inputSchema": schema_of(name),
+            "inputSchema": schema_of(name, withheld),
             "_meta": _ALWAYS_LOADED,
         }
     )

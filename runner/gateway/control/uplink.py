@@ -19,7 +19,8 @@ Order = Mapping[str, Any]
 class Uplink:
     """One datagram socket to the supervisor. `handle_order` gets orders, `gone` is called when it dies.
 
-    `is_open`, `turn` and `tools` describe the current turn; without one `tools` is empty.
+    `is_open`, `turn`, `tools` and their fields that are `withheld` describe the current turn; without one
+    `tools` is empty.
     """
 
     def __init__(
@@ -36,6 +37,7 @@ class Uplink:
         self.is_open = False
         self.turn = ""
         self.tools: tuple[str, ...] = ()
+        self.withheld: tuple[str, ...] = ()
         line.setblocking(False)
         self._loop.add_reader(line.fileno(), self._receive)
 
@@ -95,6 +97,7 @@ class Uplink:
                 return
             case "open":
                 self.is_open, self.turn, self.tools = True, order["turn"], tuple(order["tools"])
+                self.withheld = tuple(order["withheld"])
             case "shut":
                 self.is_open, self.turn, self.tools = False, "", ()
                 for waiting in tuple(self._pending.values()):

@@ -38,8 +38,10 @@ class BoardClient:
         await asyncio.sleep(0)
         await asyncio.sleep(0.01)
 
-    async def open(self, turn: str = "work-1", tools: tuple[str, ...] = WORK) -> None:
-        await self.order(type="open", turn=turn, tools=tools, usd_left=1.0)
+    async def open(
+        self, turn: str = "work-1", tools: tuple[str, ...] = WORK, withheld: tuple[str, ...] = ()
+    ) -> None:
+        await self.order(type="open", turn=turn, tools=tools, withheld=withheld, usd_left=1.0)
 
     async def post(self, method: str, params: Mapping[str, object] | None = None, **headers: str) -> Any:
         body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params or {}}
@@ -153,6 +155,17 @@ def test_every_tool_is_listed_with_words_and_a_schema(tmp_path: Path) -> None:
             for one in tool["inputSchema"]["properties"].values():
                 assert one["description"]
             assert tool["_meta"] == {"anthropic/alwaysLoad": True}
+
+    play(tmp_path, part)
+
+
+def test_a_field_that_is_withheld_is_not_told_of(tmp_path: Path) -> None:
+    async def part(made: BoardClient) -> None:
+        await made.open(tools=("create_card", "finish"), withheld=("create_card.column", "create_card.start"))
+        card, finish = (await made.post("tools/list"))["tools"]
+        assert {"title", "parents"} <= card["inputSchema"]["properties"].keys()
+        assert card["inputSchema"]["properties"].keys().isdisjoint({"column", "start"})
+        assert finish["inputSchema"]["properties"].keys() == TOOLS["finish"].model_fields.keys()
 
     play(tmp_path, part)
 

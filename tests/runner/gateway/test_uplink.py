@@ -113,7 +113,7 @@ async def turns(count: int = 5) -> None:
 def test_a_call_is_answered_by_its_own_reply_and_asked_once(far: Far) -> None:
     async def play() -> tuple[Mapping[str, object], ...]:
         uplink = Uplink(far.near)
-        far.order(type="open", turn="t1", usd_left=1, tools=["ask", "note"])
+        far.order(type="open", turn="t1", usd_left=1, tools=["ask", "note"], withheld=[])
         await turns()
         assert (uplink.is_open, uplink.turn, uplink.tools) == (True, "t1", ("ask", "note"))
         one = asyncio.create_task(uplink.ask("c1", {"id": "c1"}, 5))
@@ -138,7 +138,7 @@ def test_a_call_without_an_answer_ends_with_an_error(far: Far) -> None:
     async def play() -> list[Mapping[str, object]]:
         uplink = Uplink(far.near)
         closed = await uplink.ask("c0", {}, 5)
-        far.order(type="open", turn="t1", usd_left=1, tools=[])
+        far.order(type="open", turn="t1", usd_left=1, tools=[], withheld=[])
         await turns()
         late = await uplink.ask("c1", {}, 0.05)
         large = await uplink.ask("c2", {"x": "y" * MESSAGE_BYTES}, 5)

@@ -1,11 +1,12 @@
 """What a repository ignores is what the `.gitignore` files of its base say, and nobody else's."""
 
+import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 
-from runner.errors import GitError
+from runner.errors import GitError, SpawnError
 from runner.git.left_files import list_ignored
 from runner.git.mirror import Mirror
 from runner.guards.diff import Known, change_of
@@ -64,6 +65,17 @@ def test_paths_are_ignored_as_git_ignores_them_in_any_folder_and_under_any_name(
     assert len(ignored) >= 20
     assert list_ignored(mirror, base, mirror.files(base), ignored | seen) == ignored
     assert list_ignored(mirror, base, mirror.files(base), frozenset()) == frozenset()
+
+
+def test_git_is_asked_once_about_a_commit(world: World) -> None:
+    mirror, base = mirror_of(world, {".gitignore": "a\n"})
+    files, paths = mirror.files(base), frozenset({"a", "b"})
+    assert list_ignored(mirror, base, files, paths) == {"a"}
+    shutil.rmtree(mirror.path)
+    assert mirror.files(base) == files == {".gitignore"}
+    assert list_ignored(mirror, base, files, paths) == {"a"}
+    with pytest.raises(SpawnError):
+        list_ignored(mirror, base, files, frozenset({"c"}))
 
 
 def test_rules_of_the_host_ignore_nothing(world: World, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -35,8 +35,8 @@ from runner.agents.board_tools import (
     schema_of,
 )
 from runner.run.history import History
-from runner.run.run_spec import Authorship, Briefing, Committer, HostPaths, Limits, RunSpec
-from runner.session.tool_effects import SHOWN_BYTES, Effect, card_shown, effect_of, report
+from runner.run.run_spec import Authorship, Briefing, Committer, HostPaths, Limits, RunSpec, StageSpec
+from runner.session.tool_effects import SHOWN_BYTES, Effect, card_shown, effect_of, report, withheld_tools
 from tests.runner.world import review_thread
 
 RUN = RunId("r1")
@@ -396,13 +396,31 @@ def test_a_turn_offers_what_can_be_used_in_it() -> None:
     assert set(TOOLS) - set(offer_tools(read_only=False, threads=False)) == {"plan", "findings", "thread"}
 
 
+def test_a_run_is_told_of_no_tool_and_field_that_its_policy_refuses() -> None:
+    ways = {"column", "start", "skills", "agent", "repository", "relation"}
+    assert set(withheld_tools(ORDER)) == {
+        "go_to_stage",
+        "finish.criteria",
+        *(f"create_card.{name}" for name in ways),
+    }
+    assert "go_to_stage" not in offer_tools(read_only=False, threads=False, withheld=withheld_tools(ORDER))
+    wide = replace(
+        NAMED,
+        limits=ORDER.limits.model_copy(update={"columns": ("Tasks",), "start": True, "skills": ("a",)}),
+        stages=(StageSpec("implement", "tester"),),
+        briefing=Briefing("It is planned.", has_brief=True),
+        elsewhere=("acme/api",),
+    )
+    assert withheld_tools(wide) == ()
+
+
 def test_every_tool_says_what_it_is_for() -> None:
     for tool in TOOLS:
         assert len(description_of(tool)) > 40
         schema = schema_of(tool)
         assert schema["type"] == "object"
         assert not [one for one in schema["properties"].values() if "title" in one]
-        assert set(schema["required"]) <= set(schema["properties"])
+        assert set(schema.get("required", ())) <= set(schema["properties"])
 
 
 def test_ids_of_calls_tell_turn_tool_input_and_count_apart() -> None:

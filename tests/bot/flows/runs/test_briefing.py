@@ -81,6 +81,7 @@ def test_the_order_carries_the_policys_limits_and_the_repositorys_checks(cardina
 
 def test_the_same_state_and_chance_make_the_same_briefing(cardinal: Cardinal) -> None:
     item = cardinal.new(column="In Progress")
+    cardinal.say(item, "Go on.", who="mallory")
     cardinal.catch_up()
     run = cardinal.run_of(item)
     card = cardinal.card(item)
