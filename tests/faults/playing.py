@@ -95,9 +95,7 @@ def quiet(name: str) -> Played:
     return played
 
 
-def perform(
-    cardinal: Cardinal, story: Story, world: World, clocks: Mapping[int, float] = {}
-) -> Ending:
+def perform(cardinal: Cardinal, story: Story, world: World, clocks: Mapping[int, float] = {}) -> Ending:
     """Play the story in a world; return how it ended. Raises AssertionError where it comes to no end."""
     for number, step in enumerate(story.steps):
         step(cardinal)
