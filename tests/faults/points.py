@@ -149,7 +149,7 @@ class World:
 
     def restart(self, reopen: Callable[[], int]) -> None:
         """Let a new process come up. Raises AssertionError where it lacks an event that was committed."""
-        had_power = not self.struck[-1].endswith(f":{Fault.POWER_CUT}")
+        had_power = not (self.is_dead and self.struck[-1].endswith(f":{Fault.POWER_CUT}"))
         if self.disk is not None and not had_power:
             self.disk.restart()
             self.disk.boot_id.write_text(f"boot-{len(self.struck)}", encoding="ascii")
