@@ -46,7 +46,7 @@ def mirror_of(spec: RunSpec, log: RunLog, remote: Remote, beat: Beat) -> Mirror:
         remote,
         beat,
         branch=spec.branch,
-        newest=log.snapshot,
+        newest=lambda: log.snapshot(spec.folder),
         get=lambda digest: _when_there(lambda: _get(spec, log, digest), beat),
     )
 

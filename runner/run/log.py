@@ -199,11 +199,12 @@ class RunLog:
         with event_store.reading(self._engine) as db:
             return checkpoints.of_place(db, place)
 
-    def snapshot(self) -> SnapshotRow | None:
-        """Return the snapshot of the files that the run works on; None before the first."""
+    def snapshot(self, folder: str) -> SnapshotRow | None:
+        """Return the snapshot of the run's `folder`, by its present name, to work on; None before the first."""
         with event_store.reading(self._engine) as db:
             row = runs.get(db, self._run_id)
-            return folders.as_begun(db, row) if row is not None else None
+            begun = row is not None and row.folder
+            return folders.as_begun(db, row) if begun else folders.newest(db, folder)
 
     def ending_of(self, run_id: RunId) -> Ending | None:
         with event_store.reading(self._engine) as db:

@@ -84,8 +84,7 @@ def look(cardinal: Cardinal, *, with_activity: bool) -> Ending:
     items = [item for item in cardinal.project.items if hasattr(item.content, "number")]
     pulls = cardinal.forge.store.pulls.all(cardinal.repo)
     checks = cardinal.forge.store.checks.all(cardinal.repo)
-    metered = [event.usd for event in cardinal.events(UsageMetered)]
-    metered += [event.usd for event in cardinal.events(AssistantMetered)]
+    metered = [it.usd for it in (*cardinal.events(UsageMetered), *cardinal.events(AssistantMetered))]
     return Ending(
         cards=tuple(sorted(_card(cardinal, item) for item in items)),
         issues=tuple(sorted(f"{it.title} ({it.state})" for it in cardinal.repo.issues.values())),
@@ -111,6 +110,11 @@ def look(cardinal: Cardinal, *, with_activity: bool) -> Ending:
 
 
 def _said(cardinal: Cardinal) -> list[tuple[str, str]]:
+    """Return the keys, as far as they are the same in each play, and the texts of all comments of the bot."""
+    return [(_plain(key), body) for key, body in list_comments(cardinal)]
+
+
+def list_comments(cardinal: Cardinal) -> list[tuple[str, str]]:
     """Return the keys and texts of all comments of the bot, on issues, pull requests and in their threads."""
     pulls = cardinal.forge.store.pulls.all(cardinal.repo)
     issues = [issue_of(item) for item in cardinal.project.items if hasattr(item.content, "number")]
@@ -118,7 +122,7 @@ def _said(cardinal: Cardinal) -> list[tuple[str, str]]:
     comments: list[Comment | ReviewComment] = [it for issue in (*issues, *of_pulls) for it in issue.comments]
     comments += [it for pull in pulls for thread in pull.threads for it in thread.comments]
     bodies = [comment.body for comment in comments if comment.author is cardinal.bot]
-    return [(_plain(key), body) for body in bodies for key in MARKER.findall(body)]
+    return [(key, body) for body in bodies for key in MARKER.findall(body)]
 
 
 def _card(cardinal: Cardinal, item: Item) -> str:

@@ -41,9 +41,9 @@ def disk(tmp_path: Path) -> Iterator[Path]:
     place = tmp_path / "disk"
     place.mkdir()
     options = f"size={SIZE},nr_inodes={FILES}"
-    subprocess.run(["mount", "-t", "tmpfs", "-o", options, "none", place], check=True, timeout=30)
+    subprocess.run(["mount", "-t", "tmpfs", "-o", options, "none", place], check=True, timeout=60)
     yield place
-    subprocess.run(["umount", "--lazy", place], check=True, timeout=30)
+    subprocess.run(["umount", "--lazy", place], check=True, timeout=60)
 
 
 @contextmanager
@@ -63,7 +63,7 @@ def no_files(disk: Path) -> Iterator[None]:
         for number in range(FILES):
             (many / str(number)).touch()
     yield
-    subprocess.run(["rm", "-r", many], check=True, timeout=30)
+    subprocess.run(["rm", "-r", many], check=True, timeout=60)
 
 
 @contextmanager
@@ -136,11 +136,11 @@ def _mirror(disk: Path) -> Mirror:
 def _fetch(disk: Path) -> None:
     theirs = disk.parent / "theirs"
     if not theirs.exists():
-        subprocess.run(["git", "init", "--quiet", "-b", "main", theirs], check=True, timeout=30)
+        subprocess.run(["git", "init", "--quiet", "-b", "main", theirs], check=True, timeout=60)
     named = ("-c", "user.name=a", "-c", "user.email=a@b")
     (theirs / "file").write_bytes(os.urandom(100_000))
     for words in (("add", "."), ("commit", "--quiet", "-m", "More")):
-        subprocess.run(["git", "-C", theirs, *named, *words], check=True, timeout=30)
+        subprocess.run(["git", "-C", theirs, *named, *words], check=True, timeout=60)
     _mirror(disk).fetch("main")
 
 
