@@ -200,11 +200,12 @@ class RunLog:
             return checkpoints.of_place(db, place)
 
     def snapshot(self, folder: str) -> SnapshotRow | None:
-        """Return the snapshot of the run's `folder`, by its present name, to work on; None before the first."""
+        """Return the snapshot of the run's `folder`, by its present name, on which it works; None without."""
         with event_store.reading(self._engine) as db:
             row = runs.get(db, self._run_id)
-            begun = row is not None and row.folder
-            return folders.as_begun(db, row) if begun else folders.newest(db, folder)
+            if row is None or not row.folder:
+                return folders.newest(db, folder)
+            return folders.as_begun(db, row)
 
     def ending_of(self, run_id: RunId) -> Ending | None:
         with event_store.reading(self._engine) as db:

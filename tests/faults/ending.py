@@ -84,7 +84,8 @@ def look(cardinal: Cardinal, *, with_activity: bool) -> Ending:
     items = [item for item in cardinal.project.items if hasattr(item.content, "number")]
     pulls = cardinal.forge.store.pulls.all(cardinal.repo)
     checks = cardinal.forge.store.checks.all(cardinal.repo)
-    metered = [it.usd for it in (*cardinal.events(UsageMetered), *cardinal.events(AssistantMetered))]
+    metered = [event.usd for event in cardinal.events(UsageMetered)]
+    metered += [event.usd for event in cardinal.events(AssistantMetered)]
     return Ending(
         cards=tuple(sorted(_card(cardinal, item) for item in items)),
         issues=tuple(sorted(f"{it.title} ({it.state})" for it in cardinal.repo.issues.values())),
