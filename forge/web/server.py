@@ -194,13 +194,14 @@ class ForgeApp(Flask):
 
 
 class QuietHandler(WSGIRequestHandler):
-    """Writes no access log."""
+    """Writes no access log, and no date of its own: the forge's clock may be another."""
 
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
 
-    def log_request(self, code: int | str = "-", size: int | str = "-") -> None:
-        """Write nothing: the call log has it."""
+    def send_response(self, code: int, message: str | None = None) -> None:
+        """Send the first line alone: the rest is the application's."""
+        self.send_response_only(code, message)
 
 
 class Forge:

@@ -4,7 +4,7 @@ from tests.bot.cli.test_commands import leaves
 
 # Commands that go on, ask people, or print a text of its own form: shell, YAML, a page, the audit's JSON.
 NO_JSON = {
-    *((name,) for name in ("images", "init", "mcp", "serve", "try", "up", "upgrade", "work")),
+    *((name,) for name in ("images", "init", "mcp", "receive", "serve", "try", "up", "upgrade", "work")),
     *(("audit", "export"), ("completion",), ("export",), ("help",), ("import",), ("policy", "propose")),
     ("policy", "schema"),
 }

@@ -57,8 +57,8 @@ def test_a_network_that_the_workspace_cannot_give_is_refused_before_anything_sta
 def test_an_agent_that_is_not_there_is_a_sentence_with_a_way_out(world: World) -> None:
     world.run(world.spec(agent="clyde"))
     assert world.ended().detail == (
-        "there is no agent called 'clyde' here, only claude, codex, goose, kimi, opencode, qwen, scripted: "
-        "change `agent:` of the column in .github/cardinal.yml, then retry"
+        "there is no agent called 'clyde' here, only claude, codex, copilot, gemini, goose, kimi, opencode,"
+        " qwen, scripted: change `agent:` of the column in .github/cardinal.yml, then retry"
     )
 
 
