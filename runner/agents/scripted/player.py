@@ -75,7 +75,7 @@ class PlayerState:
         kept = json.loads(read(self._path)) if session else {"session": name}
         if kept.get("run") != run:
             kept |= {"run": run, "cursors": {}, "answer": "", "asking": "", "used": {}}
-        self.kept: dict[str, Any] = kept
+        self.kept: dict[str, Any] = {"used": {}} | kept  # an earlier version kept none
 
     def keep(self) -> None:
         write(f"{self._path}.new", json.dumps(self.kept))
