@@ -82,7 +82,7 @@ class ReplyChoice:
 
 
 def own_words(text: str) -> str:
-    """Return a comment without quotes, signatures and the lines of mail; all of it if that is all."""
+    """Return a comment without quotes, signatures and what mail programs add; all of it if that is all."""
     return written_words(text) or text.strip()
 
 

@@ -79,7 +79,7 @@ def find_choice_obstacle(snapshot: Snapshot, run: RunRow) -> str:
         again = f"`/cardinal rerun {name}` tries again"
         return f"{name} {run.ending}, and only a run that succeeded can be chosen: {again}"
     if run.folder:
-        bring = f"`/cardinal folder {name}` puts its files in force"
+        bring = f"`/cardinal folder {name}` switches to its files"
         return f"{name} worked without a repository, so it has no branch: {bring}"
     if not run.pushed_head:
         return f"{name} published no branch, so its report is all that it has: it is on the card"

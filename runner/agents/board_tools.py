@@ -172,7 +172,7 @@ class FindingsInput(Tool):
 
 
 class AttachInput(Tool):
-    """Give people a text that does not belong into the repository, such as a measurement or a log. It is kept
+    """Give people a text that does not belong in the repository, such as a measurement or a log. It is kept
     with the run, and the report lists it.
     """
 

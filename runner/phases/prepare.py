@@ -235,7 +235,7 @@ def _stale(run: RunContext) -> tuple[str, str, str]:
         return f"host {holder} worked on the card since", holder, known
     if run.workspace.fresh or known in signed or (last is None and not signed):
         return "", holder, known
-    why = "its last claim left other files, or left them before this machine was started anew"
+    why = "its last claim left other files, or left them before this machine was restarted"
     return why, holder, known
 
 

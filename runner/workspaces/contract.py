@@ -82,7 +82,7 @@ class Workspace(Protocol):
         """Remember, where the agent cannot write, which claims may have written the files last."""
 
     def read_signatures(self) -> tuple[str, ...]:
-        """Return the claims of the last `sign`; none in a new place, or once the machine was started anew."""
+        """Return the claims of the last `sign`; none in a new place, or once the machine was restarted."""
 
     def mark_untrusted(self, why: str) -> None:
         """Remember, where the agent cannot write, that the checkout is not to be used again."""

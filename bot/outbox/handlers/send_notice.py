@@ -58,7 +58,7 @@ def carry_out(context: OutboxContext, intent: SendNotice, entry: Entry) -> ActRe
     # Of what was not kept nothing is counted: some of it may not be for this subscriber to read.
     more = (*((f"and {left} more",) if left > 0 else ()), *((_TRUNCATED,) if intent.truncated else ()))
     count = f"{len(items)}{'+' if intent.truncated else ''}"
-    title = f"Cardinal, board {context.board.address}: {count} " + ("news" if len(items) > 1 else "notice")
+    title = f"Cardinal, board {context.board.address}: {count} " + ("notices" if len(items) > 1 else "notice")
     notice = Notice(entry.key, entry.created_at, title, intent.name, items[:MAX_LINES], more)
     context.begin(entry)
     try:

@@ -143,7 +143,7 @@ def _next_beside(story: Story) -> str:
     """Return the next step after a run that did another one again, with a branch of its own."""
     run = story.run
     if run.folder:
-        bring = f"`/cardinal folder {run.run_id}` puts its files in force"
+        bring = f"`/cardinal folder {run.run_id}` switches to its files"
         return f"Next: compare its files with those of {run.again_of}. The card stays as it is; {bring}."
     what = f"branch {code(run.branch)} with the work of" if run.pushed_head else "it with"
     until = f", until `/cardinal choose {run.run_id}`" if run.pushed_head else ""

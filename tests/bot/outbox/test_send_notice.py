@@ -277,7 +277,7 @@ def test_a_digest_keeps_so_many_lines_and_says_that_there_is_more(
     stage.clock.forward(24 * HOUR)
     send_news(stage)
     (got,) = receiver.got
-    assert got["title"].endswith(": 3+ news")
+    assert got["title"].endswith(": 3+ notices")
     first, *_, last = got["message"].splitlines()
     assert "ann stopped" in first
     assert "more than a digest keeps" in last

@@ -81,7 +81,7 @@ def test_a_pull_request_a_question_and_other_runs_give_way() -> None:
         (beside(replace(BESIDE, ending=Ending.FAILED)), "r2 failed, and only a run that succeeded"),
         (beside(replace(BESIDE, ending=Ending.CANCELLED)), "r2 cancelled, and only"),
         (beside(replace(BESIDE, pushed_head="")), "published no branch"),
-        (beside(replace(BESIDE, folder="scratch/r2")), "`/cardinal folder r2` puts its files in force"),
+        (beside(replace(BESIDE, folder="scratch/r2")), "`/cardinal folder r2` switches to its files"),
         (beside(pull=pull("merged")), "pull request #5 is merged already"),
         (beside(own=run()), "r1 is at work on the card: `/cardinal cancel`"),
         (beside(archived=True), "the card left the board"),

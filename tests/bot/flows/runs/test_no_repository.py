@@ -91,7 +91,7 @@ def test_it_is_done_again_beside_the_card_s_on_the_files_of_then_and_chosen_by_i
     cardinal.say(item, "/cardinal choose r4")
     cardinal.catch_up(work=True)
     assert cardinal.events(FolderKept)[-1].size_bytes == 15
-    assert cardinal.comment(item, "`/cardinal folder r4` puts its files in force")
+    assert cardinal.comment(item, "`/cardinal folder r4` switches to its files")
     cardinal.say(item, "/cardinal folder r4")
     cardinal.say(item, "/cardinal retry")
     cardinal.catch_up(work=True)
