@@ -1,6 +1,7 @@
 """What every suite shares: service addresses, a judge of what is said to GitHub, a summary by suite."""
 
 import gc
+import logging
 import os
 from collections import defaultdict
 from collections.abc import Generator, Iterator
@@ -90,6 +91,18 @@ def court() -> Iterator[Court]:
     yield COURT
     faults = COURT.take()
     assert not faults, "GitHub publishes it otherwise:\n" + "\n".join(faults)
+
+
+@pytest.hookimpl(wrapper=True, trylast=True)
+def pytest_runtest_call() -> Generator[None, object, object]:
+    """Leave the logging as the test found it: a command that a test calls sets it up for a server."""
+    root = logging.getLogger()
+    handlers, level = root.handlers[:], root.level
+    try:
+        return (yield)
+    finally:
+        root.handlers[:] = handlers
+        root.setLevel(level)
 
 
 @pytest.fixture(scope="session")

@@ -60,36 +60,22 @@ def test_a_long_record_is_cut_and_says_so() -> None:
 
 
 def test_no_secret_of_the_settings_is_in_a_line_nor_a_line_of_a_key(config: Config) -> None:
-    root = logging.getLogger()
-    handlers, level = root.handlers[:], root.level
     pem = f"-----BEGIN PRIVATE {'KEY'}-----\n{'MIIEvQ' * 9}\n{'x9Kd+/' * 9}\n-----END PRIVATE {'KEY'}-----\n"
     account = json.dumps({"type": "service_account", "private_key": pem, "private_key_id": "0a1b2c3d4e5f"})
     names = ("openai_key", "compatible_key", "bedrock_secret_key", "subscription_token", "store_secret_key")
     given: dict[str, Any] = {name: Secret(f"sesame of {name}") for name in names}
-    try:
-        logs.set_up_logs(replace(config, vertex_credentials=Secret(account), **given))
-        said = " ".join((*(secret.reveal() for secret in given.values()), *pem.splitlines(), "0a1b2c3d4e5f"))
-        record = logging.LogRecord("bot", logging.ERROR, __file__, 1, said, None, None)
-        line = root.handlers[0].format(record)
-    finally:
-        root.handlers[:] = handlers
-        root.setLevel(level)
+    logs.set_up_logs(replace(config, vertex_credentials=Secret(account), **given))
+    said = " ".join((*(secret.reveal() for secret in given.values()), *pem.splitlines(), "0a1b2c3d4e5f"))
+    record = logging.LogRecord("bot", logging.ERROR, __file__, 1, said, None, None)
+    line = logging.getLogger().handlers[0].format(record)
     assert not {part for part in ("sesame", "MIIEvQ", "x9Kd", "0a1b2c") if part in line}
 
 
 def test_setting_up_keeps_the_level_and_quiets_libraries(config: Config) -> None:
-    root = logging.getLogger()
-    handlers, level = root.handlers[:], root.level
-    try:
-        logs.set_up_logs(
-            replace(config, log_level="debug", log_format="json", webhook_secret=Secret("s" * 20))
-        )
-        assert isinstance(root.handlers[0].formatter, logs.JsonLines)
-        assert logging.getLogger("bot.x").isEnabledFor(logging.DEBUG)
-        assert not logging.getLogger("urllib3.connectionpool").isEnabledFor(logging.INFO)
-    finally:
-        root.handlers[:] = handlers
-        root.setLevel(level)
+    logs.set_up_logs(replace(config, log_level="debug", log_format="json", webhook_secret=Secret("s" * 20)))
+    assert isinstance(logging.getLogger().handlers[0].formatter, logs.JsonLines)
+    assert logging.getLogger("bot.x").isEnabledFor(logging.DEBUG)
+    assert not logging.getLogger("urllib3.connectionpool").isEnabledFor(logging.INFO)
 
 
 def test_a_line_of_json_has_the_values_of_the_fixed_wording_by_name_and_no_others() -> None:
