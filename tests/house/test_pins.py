@@ -13,7 +13,7 @@ from packaging.utils import canonicalize_name
 
 from tests.house.source import PACKAGES, ROOT, Source, sources, tracked
 
-LISTS = ("app", "dev")  # what one environment takes; the lists of the images stand alone
+LISTS = ("app", "extras", "dev")  # what one environment takes; the lists of the images stand alone
 IMAGES = ("browser", "node")
 BUILD = "build"  # installs the others, before them
 PROVIDERS = metadata.packages_distributions()  # of a package that is imported

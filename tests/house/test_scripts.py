@@ -48,6 +48,35 @@ def test_setup_that_was_done_is_not_done_again(tmp_path: Path) -> None:
     assert "done in" in run("bash", "scripts/setup", cwd=tmp_path).stdout
 
 
+@pytest.mark.parametrize(
+    ("option", "lists"), [((), ("build", "app", "extras", "dev")), (("--demo",), ("build", "app"))]
+)
+def test_setup_installs_each_package_once_by_its_hashes_and_fails_where_one_of_them_does(
+    tmp_path: Path, option: tuple[str, ...], lists: tuple[str, ...]
+) -> None:
+    for name in ("scripts/setup", "pyproject.toml", *(f"requirements/{name}.txt" for name in lists)):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_bytes((ROOT / name).read_bytes())
+    python = tmp_path / ".venv/bin/python"
+    python.parent.mkdir(parents=True)
+    lines = (
+        "#!/bin/sh",
+        "for word in $*; do case $word in --requirement=*)",
+        f"  asked=$(mktemp {tmp_path}/asked-XXXXXX); cat ${{word#--requirement=}} >$asked",
+        "  ! grep ^no-such $asked",
+        "esac; done",
+    )
+    python.write_text("\n".join(lines), encoding="utf-8")
+    python.chmod(0o755)
+    assert run("bash", "scripts/setup", *option, cwd=tmp_path).returncode == 0
+    asked = "".join(path.read_text(encoding="utf-8") for path in tmp_path.glob("asked-*"))
+    wanted = "".join((tmp_path / f"requirements/{name}.txt").read_text(encoding="utf-8") for name in lists)
+    assert sorted(asked.splitlines()) == sorted(wanted.splitlines())
+    with (tmp_path / f"requirements/{lists[-1]}.txt").open("a", encoding="utf-8") as last:
+        last.write("no-such==1\n")
+    assert run("bash", "scripts/setup", *option, cwd=tmp_path).returncode != 0
+
+
 @pytest.mark.parametrize("files", [(), ("rules/a.py", "bot/b.py")])
 def test_a_commit_checks_its_own_files_and_a_push_the_whole_tree(
     tmp_path: Path, files: tuple[str, ...]
