@@ -125,13 +125,22 @@ class Hub:
         """The App's user id; read once."""
         return self._find_bot()[1]
 
-    def latest(self, at: datetime) -> datetime:
-        """Return this machine's time at a moment of GitHub's, or more: its clock may have been wrong then."""
-        return max(at, at - self._time.behind)
+    def now(self) -> datetime:
+        """Return GitHub's time, as its last answer told it."""
+        return self._time()
 
-    def earliest(self, at: datetime) -> datetime:
-        """Return GitHub's time at a moment of this machine's, or less: its clock may have been wrong then."""
-        return min(at, at + self._time.behind, self._time())
+    def theirs(self, at: datetime, now: datetime) -> datetime:
+        """Return GitHub's time at a moment of the ledger's, whose clock shows `now`."""
+        behind = self._time() - now
+        return at + behind if abs(behind) > SLACK else at
+
+    def latest(self, at: datetime, now: datetime) -> datetime:
+        """Return the ledger's time at a moment of GitHub's, or more: its clock may have been right then."""
+        return max(at, at - (self.theirs(now, now) - now))
+
+    def earliest(self, at: datetime, now: datetime) -> datetime:
+        """Return GitHub's time at a moment of the ledger's, or less: its clock may have been right then."""
+        return min(at, self.theirs(at, now), self._time())
 
     def installation(self) -> Mapping[str, Any]:
         """Return the App's installation at the owner, as GitHub describes it now.

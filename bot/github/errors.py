@@ -109,8 +109,11 @@ class NotYetError(UnavailableError):
 
 
 def expect_newer(what: str, since: datetime, now: datetime) -> None:
-    """Raise NotYetError while an answer about `what` may still be of before `since`."""
-    if now < since + BEHIND:
+    """Raise NotYetError while an answer about `what` may still be of before `since`, by the clock of `now`.
+
+    A moment that is still to come was told by a clock that was wrong: nobody waits for it.
+    """
+    if abs(now - since) < BEHIND:
         raise NotYetError(what, 200, "GitHub shows it as it was before", "Cardinal reads it again by itself")
 
 

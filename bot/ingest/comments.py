@@ -29,7 +29,7 @@ def comment_written(services: Services, fact: facts.CommentWritten, card: CardRo
     A comment longer than GitHub accepts is refused with a sentence, and none of it is stored.
     """
     role = roles.role(services.hub, fact.repository, fact.author)
-    said_at = services.hub.latest(fact.at)
+    said_at = services.hub.latest(fact.at, services.now())
     if len(fact.text) > MAX_CHARACTERS:
         refusal = _too_long(fact, card, role)
         return lambda _: (refusal,)
@@ -83,7 +83,7 @@ def _read_current(
     with event_store.reading(services.engine) as db:
         given = command_event(policies.in_force(db, card.board_id), card, parsed, author)
         held_messages = messages.list_held_messages(db, card.card_id)
-    meant = ok.find_meant(given, held_messages) if isinstance(given, CommandGiven) else []
+    meant = ok.find_meant(given, held_messages, services.now()) if isinstance(given, CommandGiven) else []
     if len(meant) != 1:
         return no_events  # none is released
     (shown,) = meant
@@ -154,7 +154,7 @@ def resolve_ticks(services: Services, fact: facts.BoxTicked, card: CardRow) -> l
         place=fact.place,
         comment_id=fact.comment_id,
         source="",
-        at=services.hub.latest(fact.at),
+        at=services.hub.latest(fact.at, services.now()),
         user_id=fact.by_id,
     )
     boxes = ((box, parser.of_box(box)) for box in fact.boxes)

@@ -213,7 +213,7 @@ def _pull(services: Services, fact: facts.PullRequestRead, card: CardRow) -> Eve
     except NotFoundError:
         return no_events  # it is gone, and a sync of the card finds the rest
     if pull.updated_at is not None and pull.updated_at < fact.at:
-        expect_newer(f"pull request {fact.number}", fact.at, services.now())
+        expect_newer(f"pull request {fact.number}", fact.at, services.hub.now())
 
     def make(db: Connection) -> tuple[Event, ...]:
         known_card = cards.get(db, card.card_id)
@@ -271,7 +271,7 @@ def _review(services: Services, fact: facts.Reviewed, card: CardRow) -> EventFac
         except NotFoundError:
             is_behind = True
         if is_behind:
-            expect_newer(f"review {fact.review_id}", fact.submitted_at, services.now())
+            expect_newer(f"review {fact.review_id}", fact.submitted_at, services.hub.now())
 
     def make(db: Connection) -> tuple[Event, ...]:
         if verdicts.knows_review(db, card.card_id, fact.review_id):

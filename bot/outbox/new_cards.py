@@ -62,7 +62,8 @@ def _find_left(
     context: OutboxContext, entry: Entry, repository: str
 ) -> tuple[Mapping[str, Any], Marker] | None:
     path = f"{repository_path(repository)}/issues"
-    return next(find_earlier(context.hub, path, entry, params={"state": "all"}, most=MAX_PAGES), None)
+    made = find_earlier(context.hub, path, entry, context.clock(), params={"state": "all"}, most=MAX_PAGES)
+    return next(made, None)
 
 
 def put_on_board(context: OutboxContext, board_id: BoardId, issue_id: str, column: str = "") -> CardId:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from datetime import UTC, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from bot.github.client import Hub, repository_path
@@ -79,14 +79,22 @@ def wait_for_more(context: OutboxContext, run: RunRow, last: RemoteRow) -> None:
 
 
 def find_earlier(
-    hub: Hub, path: str, entry: Entry, *, params: Mapping[str, str] | None = None, most: int = MAX_PAGES
+    hub: Hub,
+    path: str,
+    entry: Entry,
+    now: datetime,
+    *,
+    params: Mapping[str, str] | None = None,
+    most: int = MAX_PAGES,
 ) -> Iterator[tuple[Mapping[str, Any], Marker]]:
     """Yield the items of the listing at `path` that an earlier attempt of the entry made, with their markers.
 
-    The listing must take `since`. Source: docs.github.com/rest/issues/comments#list-issue-comments,
+    The listing must take `since`; `now` is by the ledger's clock.
+    Source: docs.github.com/rest/issues/comments#list-issue-comments,
     docs.github.com/rest/issues/issues#list-repository-issues (`since`; ordered by ascending id).
     """
-    since = (hub.earliest(entry.created_at) - CLOCK_SLACK).astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    made_at = hub.earliest(entry.created_at, now) - CLOCK_SLACK
+    since = made_at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     for item in hub.pages(path, params={**(params or {}), "since": since}, most=most):
         marker = own_marker(hub, item)
         if marker is not None and marker.key == entry.key:
@@ -106,7 +114,7 @@ def _adopt(context: OutboxContext, thread: CommentThread, entry: Entry) -> Remot
         entry = replace(entry, created_at=min(entry.created_at, failure.at - MAX_RETRY_AGE))
     elif entry.attempts < 2:
         return None
-    for comment, marker in find_earlier(context.hub, _comments_path(thread), entry):
+    for comment, marker in find_earlier(context.hub, _comments_path(thread), entry, context.clock()):
         card_id = CardId(entry.card_id)
         return RemoteRow(
             key=entry.key,

@@ -100,20 +100,26 @@ def without_stale(services: Services, reading: CardReading | None) -> CardReadin
     if recorded_at is not None and reading.updated_at < recorded_at:
         return replace(as_known, archived=card.archived)
     others = tuple(report for report in reports if report.sender != services.hub.bot_login)
-    since = services.now() - BEHIND
+    now, hub = services.now(), services.hub
     for at, move in moves:
-        own = move.by_cardinal and at >= since and card.column == move.after
-        mover = on_timeline(reading.last_move, reading.column, at) if own else ""
-        by_other = mover not in ("", services.hub.bot_login) or _is_told(others, at, About.COLUMN)
+        own = move.by_cardinal and _is_fresh(at, now) and card.column == move.after
+        theirs = hub.theirs(at, now)
+        mover = on_timeline(reading.last_move, reading.column, theirs) if own else ""
+        by_other = mover not in ("", hub.bot_login) or _is_told(others, theirs, About.COLUMN)
         if own and reading.column == move.before and not by_other:
             reading = as_known
-    in_place = placed and not moves and placed[0][0] >= since and reading.column is None
-    if in_place and not _is_told(others, placed[0][0], About.COLUMN):
+    in_place = placed and not moves and _is_fresh(placed[0][0], now) and reading.column is None
+    if in_place and not _is_told(others, hub.theirs(placed[0][0], now), About.COLUMN):
         reading = as_known
-    if archived_at is not None and archived_at >= since:
-        by_other = _is_told(others, archived_at, About.ARCHIVED, About.RESTORED)
+    if archived_at is not None and _is_fresh(archived_at, now):
+        by_other = _is_told(others, hub.theirs(archived_at, now), About.ARCHIVED, About.RESTORED)
         reading = reading if by_other else replace(reading, archived=card.archived)
     return reading
+
+
+def _is_fresh(at: datetime, now: datetime) -> bool:
+    """Tell whether GitHub may still show what was before `at`; one to come was told by a wrong clock."""
+    return abs(now - at) <= BEHIND
 
 
 def _is_told(reports: tuple[ChangeReport, ...], since: datetime, *about: About) -> bool:

@@ -53,7 +53,7 @@ def find(
         own_reports = tuple(report for report in reports if report.about in about)
         by = ""
         if reading is not None and about == (About.COLUMN,):
-            by = on_timeline(reading.last_move, reading.column, card.moved_at if card else None)
+            by = on_timeline(reading.last_move, reading.column, _moved_at(services, card) if card else None)
         by = by or sender(own_reports, reading.column if reading is not None else None)
         if not by:
             return Moved(unknown_mover(services), reports=own_reports)
@@ -62,11 +62,17 @@ def find(
         return Moved()
     if card.mover or card.own_move:  # late reports about a known move
         return Moved(reports=tuple(report for report in reports if _is_known(report, card)))
-    first, last = card.moved_at - LATE, card.moved_at + CLOCKS_APART
+    moved_at = _moved_at(services, card)
+    first, last = moved_at - LATE, moved_at + CLOCKS_APART
     late = tuple(report for report in reports if report.about == About.COLUMN and first <= report.at <= last)
     by = on_timeline(reading.last_move, reading.column, first) or sender(late, reading.column)
     mover = _with_role(services, card, reading, by, merged=merged)
     return Moved(mover, late=bool(mover.login), reports=late)
+
+
+def _moved_at(services: Services, card: CardRow) -> datetime:
+    """Return when the card was moved, by GitHub's clock."""
+    return services.hub.theirs(card.moved_at, services.now())
 
 
 def _is_known(report: ChangeReport, card: CardRow) -> bool:

@@ -124,11 +124,11 @@ REFERENCE: Mapping[str, ReferencePage] = {
         "cards, moves and who made them, merges, branches, checks, money to the cent, each comment once and "
         "with the same words, the hash chain whole, views equal to their replay, and nothing stuck. CI plays "
         "one cell of each class (the same site, act, events and fault), but for those that only a story "
-        "reaches in which agents work: `work`, `lane`, `findings`, `stages`, `scratch`, `choice`, `hosts`. "
-        "`scripts/soak` plays all cells, and a second kill in the recovery from whatever reached GitHub. "
-        "`scripts/faults --list` prints every cell, and `scripts/faults CELL` plays one. No story has jobs "
-        "and claims by a program, whose sender would have to repeat them, nor a board of a second owner: the "
-        "end is looked at on one board.",
+        "reaches which takes long: `work`, `lane`, `findings`, `stages`, `scratch`, `choice`, `hosts`, "
+        "`epic`, `boards`. `scripts/soak` plays all cells, and a second kill in the recovery from "
+        "whatever reached GitHub. `scripts/faults --list` prints every cell, and "
+        "`scripts/faults CELL` plays one. A program repeats its call, with the same key, until it is "
+        "answered.",
         (
             Section("Points and faults", faults.kinds),
             Section("Stories", faults.stories),

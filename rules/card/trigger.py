@@ -21,9 +21,16 @@ class RuleTrigger:
         return f"{self.rule}@{time_stamp(self.now)}"
 
 
-def was_before(said_at: datetime | None, shown_at: datetime | None) -> bool:
+def was_before(said_at: datetime | None, shown_at: datetime | None, now: datetime) -> bool:
     """Return whether a late message was written before the question that it seems to answer."""
-    return said_at is not None and shown_at is not None and said_at < shown_at - CLOCKS_APART
+    if said_at is None or shown_at is None or is_to_come(shown_at, now):
+        return False
+    return said_at < shown_at - CLOCKS_APART
+
+
+def is_to_come(moment: datetime, now: datetime) -> bool:
+    """Return whether a past moment of ours is still ahead: the clock was wrong then, and it tells nothing."""
+    return moment > now + CLOCKS_APART
 
 
 def time_stamp(now: datetime) -> str:

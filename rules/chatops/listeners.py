@@ -1,5 +1,7 @@
 """Trusted words for whoever listens on the card: its run, the run's question, or the planning assistant."""
 
+from datetime import datetime
+
 from ledger.events.conversation import PersonSaid
 from ledger.events.run import RunSteered
 from ledger.rows.limit_answers import CHOSEN_ONLY, Subject, subject_of
@@ -15,15 +17,15 @@ from rules.policy.model import Policy
 from rules.snapshot import Snapshot
 
 
-def deliver(policy: Policy, snapshot: Snapshot, event: PersonSaid) -> Decision:
+def deliver(policy: Policy, snapshot: Snapshot, event: PersonSaid, now: datetime) -> Decision:
     """Deliver trusted words to a run, its question, or the planning assistant."""
-    run, first = snapshot.run, replies.beaten_by(snapshot, event.author, event.said_at)
-    if run and first and not _answers(snapshot.question, event):
+    run, first = snapshot.run, replies.beaten_by(snapshot, event.author, event.said_at, now)
+    if run and first and not _answers(snapshot.question, event, now):
         text = replies.describe_earlier_answer(run, first, "your comment was not handed to the agent")
         about = f"late:{first.question_id}:{event.comment_id}"
         return Decision((Say(snapshot.card_id, about, text, side(event)),), (text,))
     if snapshot.live_run:
-        return _to_run(policy, snapshot, snapshot.live_run, event)
+        return _to_run(policy, snapshot, snapshot.live_run, event, now)
     planned = policy.archetype(snapshot.column).HAS_ASSISTANT and event.place in ("issue", "pull")
     if planned and event.comment_id > snapshot.last_answered:
         newest = max(event.comment_id, snapshot.last_said)  # comments come in any order
@@ -47,9 +49,9 @@ def side(event: PersonSaid) -> str:
     return "issue" if event.place == "issue" else "pull"
 
 
-def _to_run(policy: Policy, snapshot: Snapshot, run: RunRow, event: PersonSaid) -> Decision:
+def _to_run(policy: Policy, snapshot: Snapshot, run: RunRow, event: PersonSaid, now: datetime) -> Decision:
     card, question = snapshot.card_id, snapshot.question
-    if question and _answers(question, event):
+    if question and _answers(question, event, now):
         if not replies.is_undecided(question, event.text):
             return _answer(policy, snapshot, run, question, event)
         choices = replies.numbers(question)
@@ -81,8 +83,8 @@ def _answer(
     return Decision((Say(snapshot.card_id, about, refused),), (refused,))
 
 
-def _answers(question: QuestionRow | None, event: PersonSaid) -> bool:
+def _answers(question: QuestionRow | None, event: PersonSaid, now: datetime) -> bool:
     """Tell whether a comment can answer the question: it came later, and leaving takes a choice instead."""
     if question is None or subject_of(question) is Subject.LEAVING:
         return False
-    return not was_before(event.said_at, question.asked_at)
+    return not was_before(event.said_at, question.asked_at, now)

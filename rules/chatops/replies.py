@@ -21,7 +21,7 @@ from ledger.rows.questions import QuestionRow
 from ledger.rows.runs import RunRow
 from ledger.states import RunState
 from rules.card.stops import identify_stop
-from rules.card.trigger import time_stamp, was_before
+from rules.card.trigger import is_to_come, time_stamp, was_before
 from rules.chatops.parser import APART, BOX, door_of, question_of_choice, stop_of_page
 from rules.intents.outbound import Decision, Say
 from rules.snapshot import Snapshot
@@ -127,7 +127,7 @@ def is_stale_choice(given: CommandGiven, question: QuestionRow | None) -> bool:
     return bool(chosen_id) and (question is None or question.question_id != chosen_id)
 
 
-def beaten_by(snapshot: Snapshot, by: str, said_at: datetime | None) -> QuestionRow | None:
+def beaten_by(snapshot: Snapshot, by: str, said_at: datetime | None, now: datetime) -> QuestionRow | None:
     """Return the question that somebody else answered before these words came, and that they were written
     for: after it was asked, and not so late that the answer had to be seen.
     """
@@ -136,10 +136,11 @@ def beaten_by(snapshot: Snapshot, by: str, said_at: datetime | None) -> Question
         first is None
         or first.answered_at is None
         or said_at is None
+        or is_to_come(first.answered_at, now)
         or first.answered_by.casefold() == by.casefold()
     ):
         return None
-    meant = not was_before(said_at, first.asked_at) and said_at <= first.answered_at + AT_ONCE
+    meant = not was_before(said_at, first.asked_at, now) and said_at <= first.answered_at + AT_ONCE
     return first if meant else None
 
 

@@ -41,7 +41,7 @@ def handle(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetim
     stale = replies.is_stale_choice(given, question)
     if stale or run is None or question is None:
         return replies.say(snapshot, given, _too_late(snapshot, given, stale=stale))
-    if was_before(given.said_at, question.asked_at):
+    if was_before(given.said_at, question.asked_at, now):
         return replies.say(
             snapshot, given, "That was written before the question was asked: please answer it again."
         )

@@ -45,8 +45,8 @@ def handle(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetim
             "No run is active, so no plan is waiting for approval. `/cardinal retry` starts one.",
         )
     if snapshot.question is not None and subject_of(snapshot.question) in STAGES and not _of_a_plan(given):
-        return _stage(policy, snapshot, run, snapshot.question, given)
-    first = None if _of_a_plan(given) else beaten_by(snapshot, given.by, given.said_at)
+        return _stage(policy, snapshot, run, snapshot.question, given, now=now)
+    first = None if _of_a_plan(given) else beaten_by(snapshot, given.by, given.said_at, now)
     if first is not None:
         return say(snapshot, given, describe_earlier_answer(run, first, "your approval changed nothing"))
     if run.plan_approved or not run.plan_required:
@@ -70,7 +70,7 @@ def handle(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetim
             given,
             f"That was an older plan: the current one of {run.run_id} is plan {run.plan_revision}.",
         )
-    if snapshot.plan and was_before(given.said_at, snapshot.plan.at):
+    if snapshot.plan and was_before(given.said_at, snapshot.plan.at, now):
         text = f"Plan {run.plan_revision} was posted after you wrote that: read it, then approve it."
         return say(snapshot, given, text)
     stale = _stale(snapshot, run, given)
@@ -87,10 +87,16 @@ def _of_a_plan(given: CommandGiven) -> bool:
 
 
 def _stage(
-    policy: Policy, snapshot: Snapshot, run: RunRow, question: QuestionRow, given: CommandGiven
+    policy: Policy,
+    snapshot: Snapshot,
+    run: RunRow,
+    question: QuestionRow,
+    given: CommandGiven,
+    *,
+    now: datetime,
 ) -> Decision:
     """Answer a question about the run's next stage with its first choice, so that it continues."""
-    if was_before(given.said_at, question.asked_at):
+    if was_before(given.said_at, question.asked_at, now):
         return say(snapshot, given, f"The question of {run.run_id} was posted after you wrote that: read it.")
     refused = refusal_to_answer(policy, subject_of(question), role=given.role, login=given.by)
     return (

@@ -47,10 +47,10 @@ def handle(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetim
         )
     if run.stop_asked == "cancel":
         return replies.say(snapshot, given, f"{run.run_id} is being cancelled: it needs no more dollars.")
-    boxed, first = run_of_budget_box(given.source), replies.beaten_by(snapshot, given.by, given.said_at)
+    boxed, first = run_of_budget_box(given.source), replies.beaten_by(snapshot, given.by, given.said_at, now)
     if not _asks(snapshot) and first is not None:
         return replies.say(snapshot, given, replies.describe_earlier_answer(run, first, "nothing was added"))
-    older = snapshot.question is not None and was_before(given.said_at, snapshot.question.asked_at)
+    older = snapshot.question is not None and was_before(given.said_at, snapshot.question.asked_at, now)
     if boxed and (boxed != run.run_id or not _asks(snapshot) or older):
         return replies.say(snapshot, given, "That run is no longer waiting for dollars: nothing was added.")
     because = f"{given.by} added {usd(added_usd)} to the budget of {run.run_id}"

@@ -33,4 +33,4 @@ def handle(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetim
         role=given.role,
         said_at=given.said_at,
     )
-    return deliver(policy, snapshot, words)
+    return deliver(policy, snapshot, words, now)

@@ -35,7 +35,7 @@ def handle(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetim
 
     Never simply the newest: another one could slip in just before the command arrives.
     """
-    messages = find_meant(given, snapshot.held)
+    messages = find_meant(given, snapshot.held, now)
     if not messages:
         return say(snapshot, given, "No comment by someone without write access is waiting here.")
     if len(messages) > 1:
@@ -54,15 +54,17 @@ def handle(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetim
         )
     release = CommentReleased(snapshot.card_id, message.comment_id, message.place, given.by)
     because = (f"{given.by} lets a comment by {code(message.author, 40)} through",)
-    return Decision((release,), because) + _pass_on(policy, snapshot, given, message)
+    return Decision((release,), because) + _pass_on(policy, snapshot, given, message, now)
 
 
-def find_meant(given: CommandGiven, held: Iterable[MessageRow]) -> list[MessageRow]:
+def find_meant(given: CommandGiven, held: Iterable[MessageRow], now: datetime) -> list[MessageRow]:
     """Return which of the comments that wait the command can mean."""
-    return [candidate for candidate in held if _is_meant(candidate, given)]
+    return [candidate for candidate in held if _is_meant(candidate, given, now)]
 
 
-def _pass_on(policy: Policy, snapshot: Snapshot, given: CommandGiven, held: MessageRow) -> Decision:
+def _pass_on(
+    policy: Policy, snapshot: Snapshot, given: CommandGiven, held: MessageRow, now: datetime
+) -> Decision:
     """Return the decision on the words, now that someone answers for them."""
     words = PersonSaid(
         card_id=given.card_id,
@@ -75,9 +77,11 @@ def _pass_on(policy: Policy, snapshot: Snapshot, given: CommandGiven, held: Mess
         said_at=given.said_at,
     )
     run, question = snapshot.live_run, snapshot.question
-    older = question and was_before(held.at, question.asked_at)  # it answers something else
+    older = question and was_before(held.at, question.asked_at, now)  # it answers something else
     decision = (
-        listeners.steer(snapshot, run, words) if run and older else listeners.deliver(policy, snapshot, words)
+        listeners.steer(snapshot, run, words)
+        if run and older
+        else listeners.deliver(policy, snapshot, words, now)
     )
     said = f"{held.author} wrote, and {given.by} lets it through:\n{held.text}"
     intents = (
@@ -87,14 +91,14 @@ def _pass_on(policy: Policy, snapshot: Snapshot, given: CommandGiven, held: Mess
     return Decision(tuple(intents), decision.because)
 
 
-def _is_meant(held: MessageRow, given: CommandGiven) -> bool:
+def _is_meant(held: MessageRow, given: CommandGiven, now: datetime) -> bool:
     if parse(held.text) is not None:
         return False  # a command, which was answered: nobody waits for it
     # What came later was not there to be seen.
     if held.place in _TOGETHER and given.place in _TOGETHER:
         if held.comment_id > given.comment_id:
             return False
-    elif was_before(given.said_at, held.at):
+    elif was_before(given.said_at, held.at, now):
         return False
     wanted = given.argument.strip().strip("`")
     named = _LINK.fullmatch(wanted)

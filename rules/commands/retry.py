@@ -51,7 +51,7 @@ def handle(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetim
         said = f"Cardinal opens the pull request of {run.run_id} again. Its work is done: no run was started."
         opens = OpenPull(snapshot.card_id, run.run_id, again=True)
         return Decision((opens,)) + say(snapshot, given, said)
-    if snapshot.begun and was_before(given.said_at, snapshot.begun[0]):
+    if snapshot.begun and was_before(given.said_at, snapshot.begun[0], now):
         return say(snapshot, given, "That was said before the newest run, so no other run was started.")
     because = start_obstacle(policy, snapshot)
     if because:

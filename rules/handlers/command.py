@@ -9,7 +9,7 @@ from ledger.events.run import BY_PUSH, PlanRebound
 from ledger.rows.runs import RunRow
 from ledger.states import Ending
 from rules.answers import answers
-from rules.card.trigger import was_before
+from rules.card.trigger import is_to_come, was_before
 from rules.chatops.parser import APART, API, BOX, BOXES, BUTTON, CLI, REPLY, door_of
 from rules.chatops.replies import AT_ONCE, about, say, talk_of
 from rules.commands import block, ok
@@ -86,11 +86,12 @@ def _first(snapshot: Snapshot, given: CommandGiven, now: datetime) -> _Done:
             return _find_stop(snapshot, "board" if command == "stop-all" else given.argument)
         case "resume" | "unblock" if snapshot.lifted is not None:
             by, at = snapshot.lifted
-            return (by if (given.said_at or now) <= at + AT_ONCE else ""), "resumed it"
+            at_once = (given.said_at or now) <= at + AT_ONCE and not is_to_come(at, now)
+            return (by if at_once else ""), "resumed it"
         case "finish" if run is not None and run.alive:
             return snapshot.finish_by, f"let {run.run_id} finish"
         case "ok":
-            released = ok.find_meant(given, snapshot.released)
+            released = ok.find_meant(given, snapshot.released, now)
             return (released[-1].vouched_by, "let that comment through") if released else ("", "")
         case "cancel" | "check" if snapshot.checks:
             check = snapshot.checks[0]
@@ -136,7 +137,7 @@ def obey_command(policy: Policy, snapshot: Snapshot, event: CommandGiven, now: d
 
 def _obey(policy: Policy, snapshot: Snapshot, event: CommandGiven, now: datetime) -> Decision:
     unbound = event.source.removeprefix("box:") in BOXES  # it names no run: it is about the newest one then
-    if unbound and snapshot.begun and was_before(event.said_at, snapshot.begun[0]):
+    if unbound and snapshot.begun and was_before(event.said_at, snapshot.begun[0], now):
         return say(snapshot, event, "That box was ticked before the newest run, so it changed nothing.")
     if snapshot.pull_card and event.command not in OF_BOARD:
         return say(snapshot, event, sentence(SENTENCES[snapshot.pull_card]))

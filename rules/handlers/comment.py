@@ -55,7 +55,7 @@ def serve_comment(policy: Policy, snapshot: Snapshot, event: PersonSaid, now: da
         return _answer_untrusted(snapshot, event)
     if event.place == "review":
         return Decision((), ("a comment on a line belongs to its review",))
-    return listeners.deliver(policy, snapshot, event)
+    return listeners.deliver(policy, snapshot, event, now)
 
 
 @answers(AssistantReplied)

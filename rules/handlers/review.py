@@ -13,7 +13,7 @@ from rules.card.left_column import end_waiting, only_waits
 from rules.card.move_rights import is_abandoned, is_dragged, merges
 from rules.card.routes import plan_route
 from rules.card.state import change_state, derive_state, explain
-from rules.card.trigger import RuleTrigger, was_before
+from rules.card.trigger import CLOCKS_APART, RuleTrigger, is_to_come
 from rules.columns.review import changes_asked
 from rules.handlers import comment
 from rules.intents.outbound import (
@@ -81,7 +81,8 @@ def _show_approval(policy: Policy, snapshot: Snapshot, event: ReviewSubmitted, n
     column = policy.column(snapshot.column)
     if column is None or not policy.archetype(snapshot.column).IS_FINAL or not snapshot.open_pull:
         return derive_state(policy, snapshot)
-    missed = event.submitted_at is not None and not was_before(snapshot.moved_at, event.submitted_at)
+    moved_at, said_at = snapshot.moved_at, event.submitted_at
+    missed = said_at is not None and said_at <= moved_at + CLOCKS_APART and not is_to_come(moved_at, now)
     if missed and snapshot.state is CardState.BLOCKED and is_dragged(policy, snapshot):
         trigger = RuleTrigger(f"review:{event.review_id}", event.author, now)
         return act(policy, snapshot, column.entry_actions, trigger)

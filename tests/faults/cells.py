@@ -1,5 +1,6 @@
 """Cells: a story, a point of it and a fault there. Same site, act and events: one class."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -53,13 +54,17 @@ def one_of_each_class(traces: Iterable[tuple[str, Sequence[str]]]) -> list[Cell]
 
 
 def together(cells: Sequence[Cell], at_once: int = AT_ONCE) -> list[tuple[Cell, ...]]:
-    """Return the cells in groups to play at once: of one story, no two at one point, and far apart."""
+    """Return the cells in groups to play at once: of one story, no two at one point, and far apart.
+
+    Those of one point must stand beside one another.
+    """
     groups: list[tuple[Cell, ...]] = []
     for story in dict.fromkeys(cell.story for cell in cells):
         of_story = [cell for cell in cells if cell.story == story]
-        count = -(-len(of_story) // at_once)
+        most = max(Counter(cell.point for cell in of_story).values())
+        count = max(-(-len(of_story) // at_once), most)
         groups += [tuple(of_story[place::count]) for place in range(count)]
-    return [tuple({cell.point: cell for cell in group}.values()) for group in groups]
+    return groups
 
 
 @dataclass(frozen=True, slots=True)

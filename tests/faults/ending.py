@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 from forge.store.board import Item
-from forge.store.models import Comment, ReviewComment
+from forge.store.models import Comment, Repo, ReviewComment
 from ledger.events.board import CardMoved, DecisionFailed
 from ledger.events.conversation import AssistantMetered
 from ledger.events.publication import EntryGivenUp
@@ -75,20 +75,21 @@ def look(cardinal: Cardinal, *, with_activity: bool) -> Ending:
     with event_store.reading(cardinal.services.engine) as db:
         whole = hash_chain.verify_chain(db).events == event_store.last_seq(db)
         before = contents(db)
-        known = [row for item in cardinal.project.items for row in runs.of_card(db, CardId(item.node_id))]
+        known = [row for item in list_items(cardinal) for row in runs.of_card(db, CardId(item.node_id))]
     rebuild(cardinal.services.engine)
     with event_store.reading(cardinal.services.engine) as db:
         after = contents(db)
     said = _said(cardinal)
     shown = said if with_activity else [(key, text.partition("<details>")[0]) for key, text in said]
-    items = [item for item in cardinal.project.items if hasattr(item.content, "number")]
-    pulls = cardinal.forge.store.pulls.all(cardinal.repo)
-    checks = cardinal.forge.store.checks.all(cardinal.repo)
+    items = [item for item in list_items(cardinal) if hasattr(item.content, "number")]
+    store, repos = cardinal.forge.store, list_repos(cardinal)
+    pulls = [pull for repo in repos for pull in store.pulls.all(repo)]
+    checks = [check for repo in repos for check in store.checks.all(repo)]
     metered = [event.usd for event in cardinal.events(UsageMetered)]
     metered += [event.usd for event in cardinal.events(AssistantMetered)]
     return Ending(
         cards=tuple(sorted(_card(cardinal, item) for item in items)),
-        issues=tuple(sorted(f"{it.title} ({it.state})" for it in cardinal.repo.issues.values())),
+        issues=tuple(sorted(f"{it.title} ({it.state})" for repo in repos for it in repo.issues.values())),
         pulls={
             pull.head_ref: f"{pull.issue.state} merged={pull.merged_at is not None} draft={pull.draft}"
             for pull in pulls
@@ -96,8 +97,8 @@ def look(cardinal: Cardinal, *, with_activity: bool) -> Ending:
         markers=dict(sorted(Counter(key for key, _ in said).items())),
         texts=tuple(sorted(_plain(text) for _, text in shown)),
         checks=dict(Counter(f"{it.name}: {it.conclusion}" for it in checks)),
-        status_updates=len(cardinal.project.status_updates),
-        branches=tuple(sorted(cardinal.forge.store.repos.git(cardinal.repo).refs())),
+        status_updates=sum(len(board.status_updates) for board in store.projects.all()),
+        branches=tuple(sorted(ref for repo in repos for ref in store.repos.git(repo).refs())),
         runs=tuple(
             str({name: str(value) for name, value in asdict(row).items() if name in RUN}) for row in known
         ),
@@ -117,13 +118,24 @@ def _said(cardinal: Cardinal) -> list[tuple[str, str]]:
 
 def list_comments(cardinal: Cardinal) -> list[tuple[str, str]]:
     """Return the keys and texts of all comments of the bot, on issues, pull requests and in their threads."""
-    pulls = cardinal.forge.store.pulls.all(cardinal.repo)
-    issues = [issue_of(item) for item in cardinal.project.items if hasattr(item.content, "number")]
+    pulls = [pull for repo in list_repos(cardinal) for pull in cardinal.forge.store.pulls.all(repo)]
+    issues = [issue_of(item) for item in list_items(cardinal) if hasattr(item.content, "number")]
     of_pulls = [pull.issue for pull in pulls if pull.issue not in issues]
     comments: list[Comment | ReviewComment] = [it for issue in (*issues, *of_pulls) for it in issue.comments]
     comments += [it for pull in pulls for thread in pull.threads for it in thread.comments]
     bodies = [comment.body for comment in comments if comment.author is cardinal.bot]
     return [(key, body) for body in bodies for key in MARKER.findall(body)]
+
+
+def list_items(cardinal: Cardinal) -> list[Item]:
+    """Return the cards of all boards."""
+    return [item for board in cardinal.forge.store.projects.all() for item in board.items]
+
+
+def list_repos(cardinal: Cardinal) -> list[Repo]:
+    """Return the shop, and each repository that has a card."""
+    of_cards = [issue_of(item).repo for item in list_items(cardinal) if hasattr(item.content, "number")]
+    return list(dict.fromkeys((cardinal.repo, *of_cards)))
 
 
 def _card(cardinal: Cardinal, item: Item) -> str:

@@ -14,6 +14,7 @@ from sqlalchemy.exc import OperationalError
 
 from bot.github.errors import GithubError
 from bot.scheduler import dispatch, ticker
+from bot.sync import sweep
 from ledger.errors import LedgerError
 from ledger.lifecycle.upgrade import is_current
 from ledger.log import event_store
@@ -24,7 +25,7 @@ from tests.bot.flows.opening import open_services, opened
 from tests.faults.ending import Ending, look
 from tests.faults.points import Fault, KilledError, World, installed
 from tests.faults.power import Disk
-from tests.faults.stories import STORIES, Story
+from tests.faults.stories import STORIES, Call, Calls, Story
 
 # Longer than the claims of deliveries, cards and entries last, and than a failed act is put off at first.
 LEASES_S = 180
@@ -98,7 +99,7 @@ def quiet(name: str) -> Played:
 def perform(cardinal: Cardinal, story: Story, world: World, clocks: Mapping[int, float] = {}) -> Ending:
     """Play the story in a world; return how it ended. Raises AssertionError where it comes to no end."""
     for number, step in enumerate(story.steps):
-        step(cardinal)
+        done = step(cardinal)
         back_s = 0.0
         if number in clocks:
             back_s = cardinal.clock.wrong_by.total_seconds() - clocks[number]
@@ -111,6 +112,8 @@ def perform(cardinal: Cardinal, story: Story, world: World, clocks: Mapping[int,
                 settle(cardinal, world, works=works)
             cardinal.clock.forward(back_s)
         settle(cardinal, world, works=works)
+        for call in done if isinstance(done, Calls) else ():
+            settle(cardinal, world, works=works, call=call)
     cardinal.clock.forward(400)  # what Cardinal does by itself: it sweeps, and time goes by
     settle(cardinal, world, works=story.works is not None, sweeps=True)
     cardinal.assert_nothing_is_stuck()
@@ -118,20 +121,29 @@ def perform(cardinal: Cardinal, story: Story, world: World, clocks: Mapping[int,
 
 
 def settle(
-    cardinal: Cardinal, world: World, *, works: bool, sweeps: bool = False, reaps: bool = False
+    cardinal: Cardinal,
+    world: World,
+    *,
+    works: bool,
+    sweeps: bool = False,
+    reaps: bool = False,
+    call: Call = lambda: True,
 ) -> None:
     """Let Cardinal do all that is due, by one process after the other, until one comes to the end unhurt.
 
     `works`: it carries runs out as well. `reaps`: it takes runs back from workers that vanished.
+    `call`: a program's, which it repeats until it is answered.
     """
+    answered = False
     for _ in range(MAX_ROUNDS):
         struck, waits = len(world.struck), False
         try:
             with world.watched(cardinal.count()):
                 if not is_current(cardinal.services.engine):
                     restart(cardinal, world)
+                answered = answered or call()
                 if sweeps:
-                    cardinal.sweep()
+                    _sweep(cardinal)
                 _tick(cardinal, reaps=reaps or works)
                 cardinal.catch_up(work=works)
         except KilledError:
@@ -144,7 +156,9 @@ def settle(
             assert len(world.struck) > struck, "a job failed, and nothing was done to it"
         if world.is_dead:
             restart(cardinal, world)
-        elif len(world.struck) == struck and not waits and not (works and _is_run_held(cardinal)):
+        elif (
+            answered and len(world.struck) == struck and not waits and not (works and _is_run_held(cardinal))
+        ):
             return
         cardinal.clock.forward(RUN_LEASE_S if works else LEASES_S)
         sweeps = True
@@ -171,6 +185,12 @@ def _tick(cardinal: Cardinal, *, reaps: bool) -> None:
     ticker.tick(cardinal.process, STEPS)
     if reaps:
         dispatch.reap_runs(cardinal.services.engine, now=cardinal.clock())
+
+
+def _sweep(cardinal: Cardinal) -> None:
+    cardinal.sweep()
+    for services in cardinal.services.on_every_board()[1:]:
+        sweep.sweep(services)
 
 
 def _is_run_held(cardinal: Cardinal) -> bool:

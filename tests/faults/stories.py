@@ -2,6 +2,9 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
+from http import HTTPStatus
+from typing import Any
 
 from forge.store.board import Item
 from ledger.db.rows import change
@@ -12,26 +15,38 @@ from ledger.lifecycle import edition
 from ledger.log import event_store
 from ledger.states import Ending
 from ledger.views import threads
+from tests.bot.flows.board.test_many_boards import elsewhere
+from tests.bot.flows.board.test_many_boards import new as add_card
 from tests.bot.flows.board.test_schedule import DAY, scheduled
 from tests.bot.flows.cardinal import Cardinal
 from tests.bot.flows.conversation.test_rules_of_columns import RULE
 from tests.bot.flows.people import issue_of
 from tests.bot.flows.pulls.test_review import review
-from tests.bot.flows.runs.test_dependencies import block
+from tests.bot.flows.runs.test_dependencies import block, close
 from tests.bot.flows.runs.test_modes import FOUND, READS
 from tests.bot.flows.runs.test_rerun import FINISH
 from tests.bot.flows.runs.test_stages import LOOP, STAGES
 from tests.bot.flows.settings import POLICY, with_column
+from tests.bot.web.api.program import Program
+from tests.bot.web.pages.world import PUBLIC, Pages
 from tests.runner.flows.test_hosts import ASK, commit, uncommitted
 
+Call = Callable[[], bool]  # a program's call of the API; returns whether it was answered
 Step = Callable[[Cardinal], object]
 BY = "agent: scripted"
-TITLE, OTHER, THIRD = "Take euros", "Print receipts", "Count stock"
+TITLE, OTHER, THIRD, LATER = "Take euros", "Print receipts", "Count stock", "Open the shop"
+
+
+class Calls(tuple[Call, ...]):
+    """What a program does: a call, and the next once that is answered."""
 
 
 @dataclass(frozen=True, slots=True)
 class Story:
-    """Steps of people; after each Cardinal does all that is due, from step `works` on runs, too."""
+    """Steps of people; after each Cardinal does all that is due, from step `works` on runs, too.
+
+    The calls that a step returns are made then, one after the other.
+    """
 
     about: str
     steps: tuple[Step, ...]
@@ -39,8 +54,10 @@ class Story:
 
 
 def card(cardinal: Cardinal, title: str = TITLE) -> Item:
-    """Return the story's card of that title."""
-    return next(item for item in cardinal.project.items if getattr(item.content, "title", "") == title)
+    """Return the story's card of that title, on whichever board."""
+    boards = cardinal.forge.store.projects.all()
+    items = (item for board in boards for item in board.items)
+    return next(item for item in items if getattr(item.content, "title", "") == title)
 
 
 def _new(title: str = TITLE, column: str = "In Progress") -> Step:
@@ -422,6 +439,115 @@ UPGRADE = Story(
     "In the middle of a run, a new version comes up at the ledger of an earlier one.",
     (_new(), _begin(), _ask, _age_ledger, _say("a"), _begin(), _deliver(), _drag("Review")),
 )
+
+
+def _divide(cardinal: Cardinal) -> None:
+    """Make an epic with two sub-cards, and a card that waits for it; drag them all but a sub-card."""
+    epic = cardinal.new(TITLE)
+    for title in (OTHER, THIRD):
+        part = cardinal.new(title)
+        cardinal.forge.store.links.add_sub_issue(
+            issue_of(epic), issue_of(part), actor=cardinal.person("alice")
+        )
+    block(cardinal, cardinal.new(LATER), epic)
+    for title in (TITLE, LATER, OTHER):
+        _drag("In Progress", title)(cardinal)
+
+
+EPIC = Story(
+    "An epic starts by itself once its sub-cards are done, and a card that waits for it once it is merged.",
+    (
+        _policy(with_column(sub_issues="wait")),
+        _divide,
+        *_delivered(OTHER)[1:],
+        _drag("Done", OTHER),
+        lambda cardinal: close(cardinal, card(cardinal, THIRD)),
+        *_delivered(TITLE)[1:],
+        _drag("Done"),
+        _begin(LATER),
+        _deliver(LATER),
+    ),
+)
+
+
+class Caller:
+    """A program with a token, which sends each call again until it is answered."""
+
+    def __init__(self, cardinal: Cardinal) -> None:
+        self._cardinal = cardinal
+        self._program = Program(Pages.over(cardinal), "bob")
+        self.answer: dict[str, Any] = {}
+
+    def post(self, path: str, key: str, **fields: Any) -> bool:
+        """Send a call to the process that runs now; return whether it was done.
+
+        `{...}` in the path is a field of the last answer, as is the claim's generation among the fields.
+        """
+        named = {"generation": self.answer["generation"]} if "generation" in self.answer else {}
+        self._program.pages = Pages.over(self._cardinal)
+        where = path.format(**self.answer)
+        answer = self._program.send("POST", where, {**named, **fields}, Idempotency_Key=key)
+        if answer.status_code >= HTTPStatus.INTERNAL_SERVER_ERROR:
+            return False
+        assert answer.status_code == HTTPStatus.OK, answer.text
+        self.answer = {**self.answer, **answer.get_json()}
+        return True
+
+
+def _open_api(cardinal: Cardinal) -> None:
+    cardinal.configure(public_url=PUBLIC)
+
+
+def _make_job(cardinal: Cardinal) -> Calls:
+    caller = Caller(cardinal)
+    wish = {"board": "acme/1", "repository": "acme/shop", "title": TITLE, "column": "In Progress"}
+    return Calls((partial(caller.post, "/jobs", "k", body="Please.", **wish),))
+
+
+JOB = Story(
+    "A program makes a job with an idempotency key; its run delivers, and it is merged.",
+    (_open_api, _make_job, *_delivered(TITLE)[1:], _drag("Done")),
+)
+
+
+def _work_outside(cardinal: Cardinal) -> Calls:
+    item = cardinal.card(card(cardinal))
+    caller, run = Caller(cardinal), "/runs/{run}"
+    return Calls(
+        (
+            partial(caller.post, f"/jobs/{item.repository}/{item.number}/claim", "claim", lease_s=80_000),
+            partial(caller.post, f"{run}/heartbeat", "beat", progress="Half of it.", lease_s=80_000),
+            partial(caller.post, f"{run}/report", "report", outcome="succeeded", done="Counted."),
+        )
+    )
+
+
+OWN = Story(
+    "A worker of one's own claims a card, says how far it is and hands in a report; a person completes it.",
+    (_open_api, _new(), _say("/cardinal cancel"), _work_outside, _say("/cardinal complete")),
+)
+
+
+def _open_second(cardinal: Cardinal) -> None:
+    project, site = elsewhere(cardinal)
+    add_card(cardinal, project, site, OTHER)
+
+
+BOARDS = Story(
+    "Two boards of two owners are served: a card of each is worked on, and one is merged.",
+    (
+        _open_second,
+        _new(),
+        _drag("In Progress", OTHER),
+        _begin(),
+        _begin(OTHER),
+        _deliver(),
+        _deliver(OTHER),
+        _drag("Review"),
+        _approve(),
+        _drag("Done"),
+    ),
+)
 STORIES: Mapping[str, Story] = {
     "quiet": QUIET,
     "work": WORK,
@@ -441,4 +567,8 @@ STORIES: Mapping[str, Story] = {
     "scratch": SCRATCH,
     "choice": CHOICE,
     "hosts": HOSTS,
+    "epic": EPIC,
+    "job": JOB,
+    "own": OWN,
+    "boards": BOARDS,
 }

@@ -14,8 +14,9 @@ from tests.faults.points import Fault, Kind
 from tests.faults.stories import STORIES
 
 SHARES = 6
-BY_AGENTS = ("stages", "scratch", "choice", "hosts")  # agents work in them: they are for the soak alone
-SELDOM = ("work", "lane", "findings", *BY_AGENTS)  # whose own classes are for the soak: they take long
+# Agents work in the first of them, and the others reach no site of their own: they are for the soak alone.
+IN_SOAK = ("stages", "scratch", "choice", "hosts", "epic", "boards")
+SELDOM = ("work", "lane", "findings", *IN_SOAK)  # whose own classes are for the soak: they take long
 pytestmark = pytest.mark.timeout(900)
 
 
@@ -39,6 +40,14 @@ def test_one_cell_of_each_class_ends_as_the_quiet_story(share: int) -> None:
     assert_plays(groups[share * most : (share + 1) * most])
 
 
+def test_each_cell_is_in_one_group_and_no_group_has_a_point_twice() -> None:
+    of_each = {name: [*cells.cells_of(name, points)] for name, points in record.first_points().items()}
+    for of_story in (it[:length] for it in of_each.values() for length in (1, 6, 40, len(it))):
+        groups = cells.together(of_story)
+        assert sorted(map(str, (cell for group in groups for cell in group))) == sorted(map(str, of_story))
+        assert all(len({cell.point for cell in group}) == len(group) for group in groups)
+
+
 def assert_recorded(names: Iterable[str]) -> None:
     """Assert that these stories reach the sites of the record, and no others."""
     points = record.points_of((name, playing.quiet(name).trace) for name in names)
@@ -53,12 +62,12 @@ def assert_recorded(names: Iterable[str]) -> None:
 
 def test_the_points_are_those_of_the_record() -> None:
     assert {*record.read()["points"]} == {*STORIES}
-    assert_recorded(name for name in STORIES if name not in BY_AGENTS)
+    assert_recorded(name for name in STORIES if name not in IN_SOAK)
 
 
 @pytest.mark.soak(instead="tests/faults/test_cells.py::test_the_points_are_those_of_the_record")
-def test_the_points_of_stories_with_agents_are_those_of_the_record() -> None:
-    assert_recorded(BY_AGENTS)
+def test_the_points_of_stories_for_the_soak_are_those_of_the_record() -> None:
+    assert_recorded(IN_SOAK)
 
 
 @pytest.mark.soak(instead="tests/faults/test_cells.py::test_one_cell_of_each_class_ends_as_the_quiet_story")

@@ -22,7 +22,8 @@ def test_a_comment_is_posted_once_and_an_answer_is_heard_while_the_clock_is_ahea
 
 
 def test_a_story_goes_on_once_a_clock_that_was_ahead_is_put_right() -> None:
-    played = playing.play("quiet", clocks={2: 26 * HOUR, 3: 0, 5: -5 * HOUR})
+    """The run asks while the clock is ahead; it is right again when the answer is read."""
+    played = playing.play("quiet", clocks={1: 26 * HOUR, 3: 0, 5: -5 * HOUR})
     assert played.differences(playing.quiet("quiet")) == ""
 
 

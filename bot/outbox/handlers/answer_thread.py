@@ -27,7 +27,7 @@ def carry_out(context: OutboxContext, intent: AnswerThread, entry: Entry) -> Act
         return ActResult()
     head = run.pushed_head if thread.answered_by is not None else ""
     text = thread_reply(thread.answer, run_id=run.run_id, head=head, by=run.agent)
-    reply_id = _find_reply(context.hub, pull, entry) if entry.attempts > 1 else ""
+    reply_id = _find_reply(context, pull, entry) if entry.attempts > 1 else ""
     try:
         reply_id = reply_id or _reply(context.hub, pull, intent.thread_id, mark(text, entry.key))
         if thread.answered_by is not None:
@@ -48,7 +48,8 @@ def _reply(hub: Hub, pull: CommentThread, thread_id: str, body: str) -> str:
     return str(answer.body["id"])
 
 
-def _find_reply(hub: Hub, pull: CommentThread, entry: Entry) -> str:
+def _find_reply(context: OutboxContext, pull: CommentThread, entry: Entry) -> str:
     """Return the id of the reply that an earlier attempt left, or empty."""
     path = f"{repository_path(pull.repository)}/pulls/{pull.number}/comments"
-    return next((str(comment["id"]) for comment, _ in find_earlier(hub, path, entry)), "")
+    found = find_earlier(context.hub, path, entry, context.clock())
+    return next((str(comment["id"]) for comment, _ in found), "")

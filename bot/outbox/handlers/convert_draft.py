@@ -121,7 +121,7 @@ def _is_in_place(context: OutboxContext, card: CardRow, card_id: CardId) -> bool
     """
     reading = board.read_card(context.hub, card_id)
     in_place = reading is not None and same_column(reading.column, card.column)
-    if reading is None or not (in_place or reading.updated_at <= context.clock() - BEHIND):
+    if reading is None or not (in_place or reading.updated_at <= context.hub.now() - BEHIND):
         raise TooSoonError(
             context.clock() + timedelta(seconds=AGAIN_S), "the issue's card was moved just now"
         )

@@ -63,7 +63,8 @@ def _check_is_news(context: OutboxContext, card: CardRow, now: pulls.PullLook) -
     with context.reading() as db:
         changes = event_store.newest_of(db, f"card:{card.card_id}", PullChanged, 1)
     for at, _ in changes:
-        if now.updated_at is not None and now.updated_at < at.replace(microsecond=0):
+        theirs = context.hub.theirs(at, context.clock())
+        if now.updated_at is not None and now.updated_at < theirs.replace(microsecond=0):
             expect_newer(f"pull request {now.number}", at, context.clock())
 
 

@@ -7,6 +7,7 @@ import socket
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
+from email.utils import format_datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
@@ -24,12 +25,14 @@ from bot.github.errors import (
     ConflictError,
     GithubError,
     NotFoundError,
+    NotYetError,
     PermissionMissingError,
     RateLimitedError,
     RefusedError,
     TokenError,
     UnavailableError,
     UnknownNameError,
+    expect_newer,
 )
 from bot.system.config import Config, ConfigError, read
 from bot.system.secret import Secret
@@ -48,6 +51,27 @@ def test_calls_are_made_as_the_installation_with_a_version(hub: Hub, scripted: S
     assert request.headers["X-GitHub-Api-Version"] == "2026-03-10"
     assert request.url.endswith("?q=x+y%26z")
     assert (answer.status, answer.body["id"], answer.headers["x-extra"]) == (200, 1, "y")
+
+
+def test_a_moment_of_the_ledgers_is_told_by_githubs_clock(hub: Hub, scripted: Scripted) -> None:
+    """The ledger's clock may be another machine's: it is compared with GitHub's all the same."""
+    hour, second = timedelta(hours=1), timedelta(seconds=1)
+    scripted.tokens()
+    scripted.answer("GET", "/repos/a/b", {}, headers={"Date": format_datetime(STARTED, usegmt=True)})
+    hub.rest("GET", "/repos/a/b")
+    at = STARTED - second
+    for apart in (hour, -hour):
+        assert hub.theirs(at + apart, STARTED + apart) == at
+    assert hub.theirs(at + 20 * second, STARTED + 20 * second) == at + 20 * second  # an answer's way
+    assert (hub.latest(at, STARTED + hour), hub.latest(at, STARTED - hour)) == (at + hour, at)
+    assert hub.earliest(at + hour, STARTED + hour) == at
+
+
+def test_nobody_waits_for_a_moment_that_a_wrong_clock_told() -> None:
+    with pytest.raises(NotYetError):
+        expect_newer("pull request 1", STARTED, STARTED + timedelta(seconds=20))
+    for apart in (timedelta(hours=-5), timedelta(hours=5)):
+        expect_newer("pull request 1", STARTED + apart, STARTED)
 
 
 def test_the_app_signs_for_nine_minutes_and_a_minute_back(

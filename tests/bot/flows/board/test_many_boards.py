@@ -61,9 +61,9 @@ def elsewhere(cardinal: Cardinal) -> tuple[Project, Repo]:
     return project, site
 
 
-def new(cardinal: Cardinal, project: Project, repo: Repo) -> Item:
+def new(cardinal: Cardinal, project: Project, repo: Repo, title: str = "Add them up") -> Item:
     store, carol = cardinal.forge.store, cardinal.person("carol")
-    issue = store.issues.create(repo, "Add them up", "Please.", actor=carol)
+    issue = store.issues.create(repo, title, "Please.", actor=carol)
     item = store.projects.add(project, issue, actor=carol)
     store.projects.drag(item, "Tasks", actor=carol)
     return item

@@ -1,5 +1,6 @@
 """GitHub may answer a read as of before a change that is known: that is nobody's change back."""
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -88,7 +89,11 @@ def test_a_person_who_drags_the_card_back_at_once_is_believed(cardinal: Cardinal
     assert (back.after, back.by, back.by_cardinal) == ("Planning", "bob", False)
 
 
-def test_a_drag_whose_delivery_is_lost_is_found_by_the_timeline_at_once(cardinal: Cardinal) -> None:
+@pytest.mark.parametrize("ahead_h", [0, 5])
+def test_a_drag_whose_delivery_is_lost_is_found_by_the_timeline_at_once(
+    cardinal: Cardinal, ahead_h: int
+) -> None:
+    cardinal.clock.wrong_by = timedelta(hours=ahead_h)
     item = moved(cardinal)
     cardinal.forge.store.faults.clear()
     cardinal.drag(item, "Planning", who="bob")
@@ -104,6 +109,16 @@ def test_a_move_back_that_nobody_tells_of_counts_after_a_minute(cardinal: Cardin
     cardinal.mail.clear()  # and the reads stay as they are, with an old timeline
     read_again(cardinal)
     assert cardinal.card(item).column == "In Progress"
+    read_again(cardinal, 60)
+    assert cardinal.events(CardMoved)[-1].after == "Planning"
+
+
+def test_it_counts_no_later_where_the_clock_was_ahead_at_cardinals_own_move(cardinal: Cardinal) -> None:
+    cardinal.clock.wrong_by = timedelta(hours=5)
+    item = moved(cardinal)
+    cardinal.clock.wrong_by = timedelta()
+    cardinal.drag(item, "Planning", who="bob")
+    cardinal.mail.clear()
     read_again(cardinal, 60)
     assert cardinal.events(CardMoved)[-1].after == "Planning"
 

@@ -25,9 +25,10 @@ def lying(pages: Pages, title: str = "Measure") -> Item:
 
 
 class Program:
-    """Requests with one token."""
+    """Requests with one token, to the processes of `pages`."""
 
     def __init__(self, pages: Pages, login: str, *scopes: Scope, name: str = "ci") -> None:
+        self.pages = pages
         services, account = pages.cardinal.services, pages.cardinal.person(login)
         with event_store.writing(services.engine) as db:
             self.token, self.row = api_tokens.make(
@@ -39,14 +40,13 @@ class Program:
                 now=services.now(),
                 lives=LIVES,
             )
-        self._client = pages.app.test_client()
 
     def send(self, method: str, path: str, body: Any = None, **headers: str) -> TestResponse:
         """Send one request, and return its answer."""
         named = {"Authorization": f"Bearer {self.token}"}
         named |= {name.replace("_", "-"): text for name, text in headers.items()}
         where = f"/api/v1{path}"
-        return self._client.open(
+        return self.pages.app.test_client().open(
             where, method=method, base_url=PUBLIC, json=body, headers=named, buffered=True
         )
 
