@@ -40,7 +40,7 @@ def command(front_end: str) -> None:
     assert part.read is not None  # as each choice has one
     try:
         with _home.ledger_opened(), open_services(os.environ, Path.cwd()) as services:
-            people = subscribers.read(services.config.home)
+            people = subscribers.read_admitted(services.config)
             reply = part.read(services.config, people, raw, services.now())
             said = take_reply(services, reply, front_end)
     except UnreadMessageError as error:

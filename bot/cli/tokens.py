@@ -12,6 +12,7 @@ from bot.github.api import roles
 from bot.github.client import Hub
 from bot.github.errors import NotFoundError
 from bot.state import served_boards
+from bot.system import people
 from bot.system.clock import utc_now
 from ledger.errors import CardinalError
 from ledger.queue import api_tokens
@@ -34,6 +35,15 @@ class UnknownAccountError(CardinalError):
     def __init__(self, login: str) -> None:
         self.login = login
         super().__init__(f"GitHub has no account {clean(login)}: name a person's or a machine account")
+
+
+class NotListedError(CardinalError):
+    """The account of a token is not on the operator's list of people."""
+
+    def __init__(self, login: str) -> None:
+        self.login = login
+        line = f"{clean(login)} = {clean(login)}"
+        super().__init__(f"the list of CARDINAL_SIGN_IN_LOGINS has no {clean(login)}: add the line `{line}`")
 
 
 @click.group("tokens", cls=CommandGroup)
@@ -74,6 +84,8 @@ def _add(name: str, login: str, scope: str, days: int, as_json: bool) -> None:
         user_id, exact = roles.account_of(Hub(config, utc_now).at(owner), login)
     except NotFoundError as error:
         raise UnknownAccountError(login) from error
+    if not people.is_admitted(config, exact):
+        raise NotListedError(exact)
     with _home.open_for_writing() as db:
         text, row = api_tokens.make(
             db,

@@ -1,8 +1,11 @@
 """Chats and other services of apprise, which people are told by and do not answer by."""
 
+from threading import Thread
+
 from bot.frontends import Notice, UnfitAddressError
 from bot.system.config import Config
 
+TIMEOUT_S = 30.0  # for all of a sending: who answers slowly holds up no other notice
 SCHEMES = ("",)  # any address that no other front-end serves
 
 
@@ -21,4 +24,9 @@ def send_notice(config: Config, address: str, notice: Notice) -> bool:  # noqa: 
     if not service.add(address):
         raise UnfitAddressError("its address is none that apprise knows: `cardinal notify add` it again")
     text = {"title": notice.title, "body": notice.text, "body_format": apprise.NotifyFormat.TEXT}
-    return all([bool(it.notify(**text)) for it in service])  # one after the other, without threads
+    accepted = list[bool]()
+    # One service after the other, in a thread that can be left: their time limits are for each read.
+    sending = Thread(target=lambda: accepted.extend(bool(it.notify(**text)) for it in service), daemon=True)
+    sending.start()
+    sending.join(TIMEOUT_S)
+    return not sending.is_alive() and bool(accepted) and all(accepted)

@@ -107,7 +107,7 @@ def _base(services: Services, card: CardRow, parsed: object, *, role: str, login
 def _with_address(services: Services, author: CommandAuthor) -> CommandAuthor:
     """Return the author with whether notices can be sent to them."""
     try:
-        known = subscribers.read(services.config.home)
+        known = subscribers.read_admitted(services.config)
     except SubscribersError:
         return replace(author, addresses_unread=True)
     return replace(author, no_address=subscribers.of_login(known, author.login) is None)

@@ -31,7 +31,7 @@ Subscribers = Mapping[str, Subscriber]
 
 def request_new(services: Services) -> None:
     """Queue notices about new events; where nobody subscribed in this home, read nothing."""
-    wanted = subscribers.read(services.config.home)
+    wanted = subscribers.read_admitted(services.config)
     if not wanted:
         return
     with event_store.reading(services.engine) as db:

@@ -6,7 +6,9 @@ from pathlib import Path
 from pydantic import TypeAdapter, ValidationError
 from sqlalchemy import Connection
 
-from bot.system import private_file
+from bot.system import people, private_file
+from bot.system.config import Config
+from bot.system.people import PeopleListError
 from ledger.errors import CardinalError
 from ledger.views import notice_choices
 from ledger.views.notice_choices import NoticeChoiceRow
@@ -17,27 +19,43 @@ _READER = TypeAdapter(dict[str, Subscriber])
 
 
 class SubscribersError(CardinalError):
-    """The file of subscribers cannot be read."""
+    """Who gets notices cannot be read; `because` names the next step."""
 
-    def __init__(self, path: Path, problem: str) -> None:
-        self.path = path
-        remedy = "Correct it, or move it away and add its subscribers again with `cardinal notify add`"
-        super().__init__(f"{path} cannot be read: {problem}. {remedy}")
+    def __init__(self, because: str) -> None:
+        self.because = because
+        super().__init__(because)
 
 
 def read(home: Path) -> dict[str, Subscriber]:
-    """Return the subscribers by name; none without a file. Raises SubscribersError, without an address."""
+    """Return the file's subscribers by name, for the operator; others call `read_admitted`.
+
+    There are none without a file. Raises SubscribersError, without an address.
+    """
     path = home / FILE
     try:
         return _READER.validate_json(path.read_bytes())
     except FileNotFoundError:
         return {}
     except OSError as error:
-        raise SubscribersError(path, error.strerror or type(error).__name__) from error
+        raise _unreadable(path, error.strerror or type(error).__name__) from error
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False, include_context=False)[0]
         where = ".".join(map(str, first["loc"]))
-        raise SubscribersError(path, ": ".join(filter(None, (where, first["msg"])))) from None
+        raise _unreadable(path, ": ".join(filter(None, (where, first["msg"])))) from None
+
+
+def _unreadable(path: Path, problem: str) -> SubscribersError:
+    remedy = "Correct it, or move it away and add its subscribers again with `cardinal notify add`"
+    return SubscribersError(f"{path} cannot be read: {problem}. {remedy}")
+
+
+def read_admitted(config: Config) -> dict[str, Subscriber]:
+    """Return the subscribers but the people who are not on the operator's list. Raises SubscribersError."""
+    known = read(config.home)
+    try:
+        return {name: it for name, it in known.items() if it.channel or people.is_admitted(config, name)}
+    except PeopleListError as error:
+        raise SubscribersError(str(error)) from error
 
 
 def of_login(known: Mapping[str, Subscriber], login: str) -> Subscriber | None:

@@ -118,7 +118,8 @@ class Config:
     sign_in_logins: Path | None = Field(
         None,
         description="A file that says which GitHub account each person has: lines such as "
-        "`ann@example.com = ann-gh`. Nobody else may sign in. By default the name is the login.",
+        "`ann@example.com = ann-gh`. Nobody else may sign in, use a token, or be told and answer "
+        "outside GitHub. By default the name is the login.",
     )
     oidc_issuer: Annotated[str, StringConstraints(pattern=r"^(https?://[^\s?#@]+)?$")] = Field(
         "", description="The OpenID provider's issuer, exactly as its configuration says it."

@@ -21,6 +21,7 @@ from bot.web.mcp import door as mcp_door
 from bot.web.metrics import PATH as METRICS_PATH
 from bot.web.metrics import Metrics
 from bot.web.pages import pages
+from bot.web.refused_deliveries import RefusalCounts
 from bot.web.webhook import MAX_BYTES, WebhookReceiver
 from bot.web.wsgi import Bridge
 from ledger.log import event_store
@@ -34,7 +35,8 @@ def make_web(config: Config, engine: Engine, wake: Wake, clock: Clock, streams: 
     routes = []
     if config.webhooks:
         commits = GroupCommit(engine, wake, Keeper(config.home, clock).take)
-        receiver = WebhookReceiver(commits, config.webhook_secret, clock)
+        counts = RefusalCounts(open_records(config, clock))
+        receiver = WebhookReceiver(commits, config.webhook_secret, clock, counts)
         routes.append(Route(WEBHOOK_PATH, receiver, methods=["POST"]))
     if config.public_url:
         routes.append(Route(mcp_door.PATH, mcp_door.McpDoor(bridge, config.public_url)))

@@ -28,6 +28,7 @@ from bot.reactor.reactor import READER
 from bot.state import served_boards
 from bot.system import release
 from bot.system.config import Config
+from bot.web import refused_deliveries
 from ledger.log import event_store
 from ledger.queries.monitoring import Figures, read_figures
 from ledger.states import Ending
@@ -74,17 +75,19 @@ class Metrics:
         config = self.config
         names = [installation_name(config.app_id, owner, config.github_url) for owner in sorted(owners)]
         return Scrape(
-            (*_of_ledger(figures), *self._of_github([*names, app_name(config.app_id, config.github_url)]))
+            (*_of_ledger(figures), *self._of_shared([*names, app_name(config.app_id, config.github_url)]))
         )
 
-    def _of_github(self, names: list[str]) -> Iterator[Metric]:
-        """Yield what is known of GitHub's calls; while Redis is away, only that it is."""
+    def _of_shared(self, names: list[str]) -> Iterator[Metric]:
+        """Yield what the processes share of GitHub's calls and deliveries; while Redis is away, only that."""
         try:
+            refused = refused_deliveries.read(self.records)
             seen = [ApiBudget(self.records, name).seen() for name in names]
         except UnavailableError:
             yield _gauge("shared_records_up", "1 while the shared records of GitHub's budget answer.", 0)
             return
         yield _gauge("shared_records_up", "1 while the shared records of GitHub's budget answer.", 1)
+        yield _counters("deliveries_refused", "Deliveries that were refused, by reason.", "reason", refused)
         yield from _of_budgets(seen)
 
 
@@ -110,12 +113,11 @@ def _of_ledger(figures: Figures) -> Iterator[Metric]:
     yield _gauge(
         "oldest_delivery_seconds", "Age of the oldest delivery that is not done.", figures.oldest_delivery_s
     )
-    yield _gauges(
-        "delivery_seconds",
-        "Seconds from a delivery's arrival until it was done, over those of the last five minutes.",
-        "quantile",
-        {str(share): took for share, took in figures.delivery_s.items()},
-    )
+    took = "Seconds from a delivery's arrival until it was done, over those of the last five minutes."
+    summary = Metric("cardinal_delivery_seconds", took, "summary")
+    for share, seconds in figures.delivery_s.items():
+        summary.add_sample(summary.name, {"quantile": str(share)}, seconds)
+    yield summary
     yield _gauge("undecided_events", "Events that the rules have not seen yet.", figures.undecided)
     yield _gauge(
         "undecided_seconds", "Age of the oldest event that the rules have not seen.", figures.undecided_s

@@ -22,6 +22,7 @@ from starlette.types import Receive, Scope, Send
 from bot.system.clock import Clock
 from bot.system.secret import Secret
 from bot.web.group_commit import GroupCommit, Incoming, NotStoredError
+from bot.web.refused_deliveries import Refusal, RefusalCounts
 from ledger.ids import DeliveryId
 from ledger.queue.inbox import Delivery
 
@@ -53,18 +54,24 @@ STORED_S = 30.0  # longer than a writer waits for its turn; GitHub itself hangs 
 
 
 class RefusedDeliveryError(Exception):
-    """A request is not a delivery; the answer is `status` and `because`."""
+    """A request is not a delivery; the answer is `because`."""
 
-    def __init__(self, status: int, because: str) -> None:
-        self.status, self.because = status, because
+    def __init__(self, refusal: Refusal, because: str) -> None:
+        self.refusal, self.because = refusal, because
         super().__init__(because)
+
+    @property
+    def status(self) -> HTTPStatus:
+        """The answer's status."""
+        is_strangers = self.refusal in (Refusal.UNSIGNED, Refusal.SIGNATURE)
+        return HTTPStatus.UNAUTHORIZED if is_strangers else HTTPStatus.BAD_REQUEST
 
 
 class WebhookReceiver:
     """Receives deliveries. It needs no thread for most of them: a busy board sends little else."""
 
-    def __init__(self, commits: GroupCommit, secret: Secret, clock: Clock) -> None:
-        self._commits, self._secret, self._clock = commits, secret, clock
+    def __init__(self, commits: GroupCommit, secret: Secret, clock: Clock, counts: RefusalCounts) -> None:
+        self._commits, self._secret, self._clock, self._counts = commits, secret, clock, counts
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer 202 once the delivery is on disk; 503 if it is not."""
@@ -78,12 +85,14 @@ class WebhookReceiver:
             incoming = read() if len(body) <= SMALL_BYTES else await asyncio.to_thread(read)
         except RefusedDeliveryError as refusal:
             log.warning("delivery refused status=%s reason=%s", refusal.status, refusal.because)
+            self._counts.add(refusal.refusal)
             return JSONResponse({"error": refusal.because}, refusal.status)
         self._commits.add(incoming)
         try:
             async with asyncio.timeout(STORED_S):
                 is_new = await asyncio.wrap_future(incoming.stored)
         except (NotStoredError, TimeoutError) as error:
+            self._counts.add(Refusal.NOT_STORED)
             because = str(error) or "the database does not answer"
             return JSONResponse({"error": because}, HTTPStatus.SERVICE_UNAVAILABLE)
         answer = {"delivery": incoming.delivery.delivery_id, "new": is_new}
@@ -99,9 +108,10 @@ def read_delivery(headers: Mapping[str, str], body: bytes, secret: Secret, *, no
     event = _verify(headers, body, secret)
     data = event.data
     if not isinstance(data, dict):
-        raise RefusedDeliveryError(400, "the body is not a JSON object")
+        raise RefusedDeliveryError(Refusal.NOT_JSON, "the body is not a JSON object")
     if not EVENT.fullmatch(event.event) or not DELIVERY.fullmatch(event.delivery_id):
-        raise RefusedDeliveryError(400, "X-GitHub-Event or X-GitHub-Delivery is not one of GitHub's")
+        because = "X-GitHub-Event or X-GitHub-Delivery is not one of GitHub's"
+        raise RefusedDeliveryError(Refusal.HEADERS, because)
     action = data.get("action")
     sender = data.get("sender")
     delivery = Delivery(
@@ -129,18 +139,21 @@ def _verify(headers: Mapping[str, str], body: bytes, secret: Secret) -> Event:
     """Return the signed event."""
     # gidgethub would take a SHA-1, and hmac.compare_digest raises TypeError for non-ASCII text.
     if not secret or not SIGNATURE.fullmatch(headers.get("x-hub-signature-256", "")):
-        raise RefusedDeliveryError(401, "X-Hub-Signature-256 is missing or not a SHA-256 signature")
+        because = "X-Hub-Signature-256 is missing or not a SHA-256 signature"
+        raise RefusedDeliveryError(Refusal.UNSIGNED, because)
     content_type = headers.get("content-type", "").partition(";")[0].strip().lower()
     try:
         event = Event.from_http({**headers, "content-type": content_type}, body, secret=secret.reveal())
     except ValidationFailure as error:
-        raise RefusedDeliveryError(
-            401, "the signature does not match the body and the webhook secret"
-        ) from error
+        because = "the signature does not match the body and the webhook secret"
+        raise RefusedDeliveryError(Refusal.SIGNATURE, because) from error
     except KeyError as error:
-        raise RefusedDeliveryError(400, "X-GitHub-Event or X-GitHub-Delivery is missing") from error
+        because = "X-GitHub-Event or X-GitHub-Delivery is missing"
+        raise RefusedDeliveryError(Refusal.HEADERS, because) from error
     except (BadRequest, RecursionError) as error:
-        raise RefusedDeliveryError(400, NO_JSON if content_type == JSON else NO_JSON_TYPE) from error
+        if content_type == JSON:
+            raise RefusedDeliveryError(Refusal.NOT_JSON, NO_JSON) from error
+        raise RefusedDeliveryError(Refusal.CONTENT_TYPE, NO_JSON_TYPE) from error
     if content_type != JSON:
-        raise RefusedDeliveryError(400, NO_JSON_TYPE)
+        raise RefusedDeliveryError(Refusal.CONTENT_TYPE, NO_JSON_TYPE)
     return event

@@ -18,8 +18,9 @@ def _words_of(*texts: str) -> frozenset[str]:
 
 # From here on a mail is not its writer's.
 _ENDS = re.compile(
-    r"^(?:--\s?$|_{8,}$|-{2,}\s?(?:original message|forwarded message)|reply to this email directly"
-    r"|you are receiving this because|sent from my |get outlook for |message id: <)"
+    r"^(?:--\s?$|_{8,}$|-{2,}\s?(?:original message|forwarded message)|begin forwarded message:$"
+    r"|reply to this email directly|you are receiving this because|sent from my |get outlook for "
+    r"|message id: <)"
     r"|^on [^\n]{4,200} wrote:$",
     re.IGNORECASE,
 )

@@ -15,8 +15,8 @@ from html import unescape
 import nh3
 
 from bot.frontends import PersonReply, UnreadMessageError
-from bot.frontends.mail.sending import MARKER
-from bot.frontends.mail.tokens import ForgedTokenError, find_token
+from bot.frontends.mail.sending import MARKER, NAME
+from bot.frontends.mail.tokens import ForgedTokenError, ReplyToken, find_tokens
 from bot.system.config import Config
 from ledger.model.reply_text import written_words
 from rules.chatops.notices import Subscriber
@@ -24,14 +24,22 @@ from runner.text.untrusted import without_invisible
 
 MAX_BYTES = 256 * 1024  # of a whole mail, attachments and all
 MAX_PARTS = 100
-_RECEIVERS = ("to", "cc", "delivered-to", "x-original-to", "envelope-to")
+# The first say for whom this copy is; a mail to several addresses comes once for each.
+_RECEIVERS = (("x-original-to",), ("delivered-to",), ("envelope-to",), ("to", "cc"))
 _SIGNATURES = ("application/pgp-signature", "application/pkcs7-signature", "application/x-pkcs7-signature")
+_PROGRAMS = ("message/delivery-status", "message/disposition-notification", "multipart/report")
 _BULK = ("bulk", "junk", "list", "auto_reply")
-_ROBOTS = ("list-id", "x-autoreply", "x-autorespond", "x-loop")
+# Autocrypt is of people. Sources: RFC 3834, and [MS-OXCMAIL] 2.1.3.2.20 of X-Auto-Response-Suppress.
+_ROBOTS = re.compile(
+    r"list-id|x-loop|x-failed-recipients|x-(?:\w+-)?auto-?(?:re|gen|submit).*", re.IGNORECASE
+)
 _BLOCKS = {"p", "div", "br", "li", "tr", "h1", "h2", "h3", "hr", "pre"}  # each begins a line
 _UNSEEN = {"style", "script", "title", "blockquote"}
 _TAG = re.compile(r"<[^<>]{1,20}>")
-_SENDER = re.compile(r"<([^<>\s]{3,320})>\s*$|^\s*([^<>\s]{3,320})\s*$")
+_SENDER = re.compile(r"(?:<([^<>\s]{3,320})>|^\s*([^<>\s]{3,320}))\s*(?:\([^()]*\)\s*)?$")
+# "Am 30.11.26 um 10:00 schrieb Cardinal:" and "Von: Cardinal", where a mail program leaves out the address.
+_QUOTING = re.compile(rf"\b{NAME}\b.{{0,40}}[:：]\s*$")
+_FROM_US = re.compile(rf"^[^\s:][^:\n]{{0,20}}:[*\s]{{1,3}}{NAME}\s*$", re.MULTILINE)
 _RULES = "-_="  # begin and end a line that a mail program draws above a quote
 TOO_LARGE = "it is too large: write again without attachments, or on GitHub"
 ATTACHED = "attachments are not taken: write again without any, or on GitHub"
@@ -39,6 +47,8 @@ FOREIGN = (
     "it came from another address than yours. Do not forward these mails: a reply to one acts in your name"
 )
 OVER = "the mail that you replied to is too old: reply on GitHub"
+BROKEN = "its form is broken: write again as plain text, or on GitHub"
+SEVERAL = "it went to several addresses for replies: write one mail to each"
 EMPTY = "it has no words of its own above the quoted text: write above the line that says so"
 
 
@@ -50,38 +60,58 @@ def read(config: Config, people: Mapping[str, Subscriber], raw: bytes, now: date
     if because := _robot(mail):
         raise UnreadMessageError(because)
     try:
-        token = find_token(config, people, "\n".join(_headers(mail, *_RECEIVERS)), now)
+        token, *others = _tokens(mail, config, people, now)
     except ForgedTokenError as error:
         raise UnreadMessageError("no address of it was made for a person here") from error
     sent = "\n".join(_headers(mail, "message-id")) or hashlib.sha256(raw).hexdigest()
     key = hashlib.sha256(f"mail {token.text} {sent}".encode("utf-8", "surrogatepass")).hexdigest()
-    words, refusal = "", ""
     senders = _headers(mail, "from")
     match = _SENDER.search(senders[0]) if len(senders) == 1 else None
+    words = ""
     if match is None or (match[1] or match[2]).casefold() != token.address.casefold():
         refusal = FOREIGN
+    elif others:
+        refusal = SEVERAL
     elif token.is_over:
         refusal = OVER
     elif len(raw) > MAX_BYTES:
         refusal = TOO_LARGE
-    elif any(map(_is_attachment, mail.walk())):
-        refusal = ATTACHED
     else:
-        words = own_text(mail, config)
-        refusal = "" if words else EMPTY
+        words, refusal = _read_parts(mail, config)
     return PersonReply(token.login, token.topic, words, key, refusal)
+
+
+def _read_parts(mail: Message, config: Config) -> tuple[str, str]:
+    """Return the words of a mail, or why they are not taken."""
+    try:
+        if any(map(_is_attachment, mail.walk())):
+            return "", ATTACHED
+        words = own_text(mail, config)
+        return words, "" if words else EMPTY
+    except (LookupError, TypeError, ValueError):  # so the email package ends on some parameters
+        return "", BROKEN
+
+
+def _tokens(
+    mail: Message, config: Config, people: Mapping[str, Subscriber], now: datetime
+) -> tuple[ReplyToken, ...]:
+    """Return the tokens of the address that this copy went to. Raises ForgedTokenError."""
+    for names in _RECEIVERS:
+        if found := find_tokens(config, people, "\n".join(_headers(mail, *names)), now):
+            return found
+    raise ForgedTokenError
 
 
 def _robot(mail: Message) -> str:
     """Return the sign that a program sent the mail, so that none ever answers another; else nothing."""
-    automatic = "".join(_headers(mail, "auto-submitted")).partition(";")[0].strip().lower()
-    if automatic not in ("", "no"):
+    automatic = "".join(_headers(mail, "auto-submitted")).strip().lower()
+    if automatic and not re.match(r"no\b(?![-\w])", automatic):
         return "it was sent by a program"
     if any(header.strip().lower() in _BULK for header in _headers(mail, "precedence")):
         return "it was sent to many"
     if any(header.strip() == "<>" for header in _headers(mail, "return-path")):
         return "it is about a mail that could not be delivered"
-    if mail.get_content_type() == "multipart/report" or _headers(mail, *_ROBOTS):
+    if mail.get_content_type() in _PROGRAMS or any(map(_ROBOTS.fullmatch, mail.keys())):
         return "it was sent by a program"
     return ""
 
@@ -103,10 +133,9 @@ def _is_attachment(part: Message) -> bool:
 
 def own_text(mail: Message, config: Config) -> str:
     """Return what the person wrote, as text: no quoted mail, no signature."""
-    text = _first(mail, "text/plain") or _text_of_html(_first(mail, "text/html"))
-    above = _above_the_quote(without_invisible(text).partition(MARKER)[0], config)
+    above = _above_the_quote(without_invisible(_body(mail)).partition(MARKER)[0], config)
     lines = written_words(above).split("\n")
-    while lines and _is_drawn(lines[-1].strip()):
+    while lines and (_is_drawn(lines[-1].strip()) or _QUOTING.search(lines[-1])):
         lines.pop()
     return "\n".join(lines).strip()
 
@@ -116,10 +145,19 @@ def _is_drawn(line: str) -> bool:
     return not (line[:2] + line[-2:]).strip(_RULES)
 
 
-def _first(mail: Message, kind: str) -> str:
-    """Return the first part of that type that says something."""
-    texts = (_decode(part) for part in mail.walk() if part.get_content_type() == kind)
-    return next((text for text in texts if text.strip()), "")
+def _body(mail: Message) -> str:
+    """Return the text of the first part that says something: what stands behind it was added on its way."""
+    for part in mail.walk():
+        match part.get_content_type():
+            case "text/plain":
+                text = _decode(part)
+            case "text/html":
+                text = _text_of_html(_decode(part))
+            case _:
+                continue
+        if text.strip():
+            return text
+    return ""
 
 
 def _decode(part: Message) -> str:
@@ -128,7 +166,7 @@ def _decode(part: Message) -> str:
         return ""
     try:
         return raw.decode(part.get_content_charset("utf-8"), "replace")
-    except LookupError:  # a character set that nobody knows
+    except (LookupError, ValueError):  # a character set that nobody knows, or one for other things than text
         return raw.decode("utf-8", "replace")
 
 
@@ -142,6 +180,7 @@ def _above_the_quote(text: str, config: Config) -> str:
     """Return the text before the line that names the sender of the quoted mail, in whatever language."""
     local, _, domain = map(re.escape, config.mail_replies.partition("@"))
     ours = rf"{re.escape(config.mail_from)}|{local}(?:\+[\w.-]{{1,60}})?@{domain}"
+    text = _FROM_US.split(text)[0]
     named = re.search(ours, text, re.IGNORECASE)
     if named is None:
         return text

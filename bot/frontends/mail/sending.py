@@ -19,7 +19,9 @@ from bot.frontends.mail.tokens import SCHEME, reply_address
 from bot.system.config import Config
 
 log = logging.getLogger(__name__)
+NAME = "Cardinal"
 MARKER = "-- Write above this line. What stands below is not read. --"
+SEVERAL = "Reply to each of these at its own address. A reply to this mail itself is not read."
 TIMEOUT_S = 20.0  # for all of a sending: who answers slowly holds up no other notice
 PORTS = {"smtps": 465, "smtp+starttls": 587, "smtp": 25}
 _ADDRESS = re.compile(r"[A-Za-z0-9.!#$%&'*+/=?^_`{|}~-]{1,64}@[A-Za-z0-9][A-Za-z0-9.-]{0,200}")
@@ -72,16 +74,15 @@ def write_mail(config: Config, to: str, notice: Notice) -> EmailMessage:
     mail = EmailMessage(policy=_POLICY)
     domain = config.mail_from.partition("@")[2]
     name = hashlib.sha256(f"{notice.key} {notice.made_at.isoformat()}".encode()).hexdigest()[:32]
-    # An EmailMessage refuses a line end in a header, so outside text in the subject is one line.
     alone = notice.items[0] if len(notice.items) == 1 else None
-    mail["Subject"] = " ".join((alone.headline if alone else notice.title).split())[:200]
-    mail["From"], mail["To"] = f"Cardinal <{config.mail_from}>", to
+    mail["Subject"] = _header_text(alone.headline if alone else notice.title)
+    mail["From"], mail["To"] = f"{NAME} <{config.mail_from}>", to
     mail["Message-ID"], mail["Date"] = f"<{name}@{domain}>", notice.made_at
     mail["Auto-Submitted"], mail["X-Auto-Response-Suppress"] = "auto-generated", "All"
     replies = [reply_address(config, notice.name, to, item.topic, notice.made_at) for item in notice.items]
     if alone and replies[0]:
         mail["Reply-To"] = replies[0]
-    heads = [MARKER] if alone and replies[0] else []
+    heads = [MARKER if alone else SEVERAL] if any(replies) else []
     parts = [
         "\n\n".join(_paragraphs(item, "" if alone else reply))
         for item, reply in zip(notice.items, replies, strict=True)
@@ -89,6 +90,14 @@ def write_mail(config: Config, to: str, notice: Notice) -> EmailMessage:
     more = ["\n".join(notice.more)] if notice.more else []
     mail.set_content("\n\n\n".join((*heads, *parts, *more, f"-- \n{notice.title}")) + "\n")
     return mail
+
+
+def _header_text(text: str) -> str:
+    """Return outside text for a header: one short line in which an EmailMessage decodes nothing.
+
+    It takes `=?…?=` for an encoded word (RFC 2047), whose line ends would begin headers of their own.
+    """
+    return " ".join(text.replace("=?", "= ?").split())[:200]
 
 
 def _paragraphs(item: NewsItem, reply: str) -> Iterator[str]:

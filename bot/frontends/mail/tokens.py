@@ -50,19 +50,23 @@ def reply_address(config: Config, login: str, address: str, topic: str, made_at:
     return f"{full}@{domain}" if len(full) <= MAX_LOCAL else ""
 
 
-def find_token(config: Config, people: Mapping[str, Subscriber], text: str, now: datetime) -> ReplyToken:
-    """Return the token in the text, the addresses of a mail. Raises ForgedTokenError."""
+def find_tokens(
+    config: Config, people: Mapping[str, Subscriber], text: str, now: datetime
+) -> tuple[ReplyToken, ...]:
+    """Return the different tokens in the text, the addresses of a mail, that were made here."""
     local, _, domain = config.mail_replies.partition("@")
     pattern = rf"{re.escape(local)}\+{_FORM}@{re.escape(domain)}(?![\w.-])"
     looked = re.finditer(pattern, text, re.IGNORECASE | re.ASCII) if local else iter(())
+    found: dict[str, ReplyToken] = {}
     for _, match in zip(range(MAX_LOOKED), looked, strict=False):
         topic, until, mac = match["topic"].lower(), int(match["day"]), match["mac"].lower()
         for login, subscriber in people.items():
             address = mail_address_of(subscriber)
             if address and hmac.compare_digest(mac, _mac(config, login, address, topic, until)):
                 is_over = now.astimezone(UTC).date().toordinal() > until
-                return ReplyToken(f"{topic}.{until}.{mac}", login, address, topic, is_over)
-    raise ForgedTokenError
+                token = f"{topic}.{until}.{mac}"
+                found[token] = ReplyToken(token, login, address, topic, is_over)
+    return tuple(found.values())
 
 
 def mail_address_of(subscriber: Subscriber) -> str:

@@ -41,7 +41,7 @@ WORDS = {
 def carry_out(context: OutboxContext, intent: SendNotice, entry: Entry) -> ActResult:
     """Send the parts that are still news; after a crash only where a repeated notice is known as such."""
     try:
-        subscriber = subscribers.read(context.config.home).get(intent.name)
+        subscriber = subscribers.read_admitted(context.config).get(intent.name)
     except SubscribersError as error:
         raise TryAgainError(str(error)) from error
     if subscriber is None:

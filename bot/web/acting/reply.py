@@ -13,13 +13,14 @@ from bot.github.api import roles
 from bot.github.errors import NotFoundError
 from bot.outbox import handlers
 from bot.scheduler.wakeups import wake
+from bot.system import people
+from bot.system.people import NotAdmittedError
 from bot.web.acting import record
 from bot.web.acting.form import NUMBER_BITS
 from bot.web.acting.record import MistypedCommandError, SentCommand
 from ledger.ids import CardId, RunId
 from ledger.log import event_store
 from ledger.queue.acted_requests import ReusedKeyError
-from ledger.queue.sign_ins import SignIn
 from ledger.rows.cards import CardRow
 from ledger.views import cards, runs
 from rules.chatops import parser
@@ -41,7 +42,7 @@ REUSED = "another message with the same id came before. Write a new one."
 def take_reply(services: Services, reply: PersonReply, via: str) -> str:
     """Do what the reply says, once; return what the person is told, empty where there is nothing to say.
 
-    Raises CardBusyError, GithubError.
+    Raises CardBusyError, GithubError, PeopleListError.
     """
     with event_store.reading(services.engine) as db:
         run = runs.get(db, RunId(reply.topic.partition("-")[0]))
@@ -89,11 +90,13 @@ def _give(services: Services, card: CardRow, reply: PersonReply, via: str) -> st
         kept_until=until,
         via=via,
     )
-    visit = SignIn(user_id, login, until)
     try:
+        visit = people.admit(services.config, user_id=user_id, login=login, until=until)
         seq, _ = record.record_command(services, card, visit, sent, role=role)
     except MistypedCommandError as error:
         return error.because
+    except NotAdmittedError as error:
+        return f"{NOT_DONE}{error}."
     except ReusedKeyError:
         return NOT_DONE + REUSED
     outcome = record.outcome(services, visit, seq, parser.REPLY)

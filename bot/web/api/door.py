@@ -20,6 +20,8 @@ from werkzeug.exceptions import HTTPException, MethodNotAllowed, RequestEntityTo
 from bot.github.errors import GithubError
 from bot.state.card_filters import FilterError
 from bot.sync.card import CardBusyError
+from bot.system import people
+from bot.system.people import NotAdmittedError, PeopleListError
 from bot.web.acting.record import MistypedCommandError
 from bot.web.api import description
 from bot.web.api.operation import (
@@ -39,7 +41,6 @@ from ledger.model.strict_json import StrictJsonError, parse_json
 from ledger.queue import api_tokens
 from ledger.queue.acted_requests import ReusedKeyError
 from ledger.queue.api_tokens import Scope, TokenRow, scope_covers
-from ledger.queue.sign_ins import SignIn
 from rules.text import alternatives, plain
 
 log = logging.getLogger(__name__)
@@ -122,7 +123,7 @@ def _answer_in_room(
         because = f"this needs the scope {operation.SCOPE}; the token has {alternatives(token.scopes)}"
         raise ApiError(HTTPStatus.FORBIDDEN, "scope", because, "create a token with that scope")
     given = _read_input(operation, path)
-    visit = SignIn(token.user_id, token.login, token.until)
+    visit = people.admit(site.config, user_id=token.user_id, login=token.login, until=token.until)
     call = SiteRequest(site, visit, token, f"api:{token.token_id}:{_key()}")
     if operation.stream is not None and "text/event-stream" in request.headers.get("Accept", ""):
         return operation.stream(call, given)
@@ -212,6 +213,13 @@ def _as_problem(error: CardinalError) -> ApiError:
     match error:
         case ApiError():
             return error
+        case NotAdmittedError():
+            because = f"{plain(error.login)} is not on the operator's list of people"
+            remedy = "ask your operator to add that account"
+            return ApiError(HTTPStatus.FORBIDDEN, "not_admitted", because, remedy)
+        case PeopleListError():
+            log.warning("no token works reason=%s", error)
+            because = "the operator's list of people cannot be read"
         case BusyError():
             because = error.because
         case CardBusyError():

@@ -87,7 +87,7 @@ def _choose(site: Site, visit: SignIn) -> Response:
 def _subscribers(site: Site) -> tuple[Mapping[str, Subscriber], str]:
     """Return the subscribers, and the text for whoever is not among them."""
     try:
-        return subscribers.read(site.config.home), NOTHING
+        return subscribers.read_admitted(site.config), NOTHING
     except SubscribersError as error:
         log.warning("no notices shown reason=%s", error)
         return {}, UNREADABLE

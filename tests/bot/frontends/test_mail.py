@@ -22,7 +22,7 @@ from bot.admin.doctor import CheckResult, DoctorContext
 from bot.admin.doctor.notices import served
 from bot.frontends import NewsItem, Notice, PersonReply, UnfitAddressError, UnreadMessageError
 from bot.frontends.mail import reading, sending
-from bot.frontends.mail.reading import ATTACHED, EMPTY, FOREIGN, MAX_BYTES, OVER, TOO_LARGE
+from bot.frontends.mail.reading import ATTACHED, EMPTY, FOREIGN, MAX_BYTES, OVER, SEVERAL, TOO_LARGE
 from bot.github.client import Hub
 from bot.outbox import subscribers
 from bot.system.config import Config, ConfigError, read
@@ -81,7 +81,7 @@ def test_each_piece_of_a_digest_has_an_address_of_its_own(config: Config, office
 
 
 def test_outside_text_makes_no_header_and_no_long_line(config: Config, office: PostOffice) -> None:
-    hostile = "Totals\r\nBcc: eve@example.org\r\n\r\n=?utf-8?q?x?= \x00ü"
+    hostile = "Totals\r\nBcc: eve@example.org\r\n\r\n =?utf-8?q?x=0d=0aBcc:=20eve?= \x00ü"
     tell(config, replace(NOTICE, items=(replace(QUESTION, headline=hostile, detail="y" * 5_000),)))
     (mail,) = office.mails
     assert (mail["Bcc"], mail["X-RcptTo"]) == (None, "alice@example.org")
@@ -220,6 +220,9 @@ QUOTES = [
     "________________________________\nVon: Cardinal <cardinal@example.com>\nGesendet: Montag",
     "-----Ursprüngliche Nachricht-----\nVon: Cardinal <cardinal@example.com>",
     "From: Cardinal\nSent: Monday\nTo: Alice",
+    "*Von:* Cardinal\n*Gesendet:* Montag",
+    "Am 30.11.26 um 10:00 schrieb Cardinal:",
+    "Begin forwarded message:\n\n> From: Carol",
 ]
 
 
@@ -250,6 +253,10 @@ ROBOTS = [
     {"Return_Path": "<>"},
     {"List_Id": "<people.example.org>"},
     {"X_Autoreply": "yes"},
+    {"X_Mail_Autoreply": "yes"},
+    {"X_Auto_Response_Suppress": "All"},
+    {"X_Failed_Recipients": "bob@example.org"},
+    {"Auto_Submitted": "no-idea"},
 ]
 
 
@@ -259,6 +266,8 @@ def test_a_program_gets_no_answer_so_that_no_two_answer_each_other(
 ) -> None:
     tell(config)
     assert isinstance(replied(config, office.reply("I am away", None, **headers)), str)
+    person = {"Autocrypt": "addr=alice@example.org", "Auto_Submitted": "no (a person)"}
+    assert not isinstance(replied(config, office.reply("Cents", None, **person)), str)
 
 
 def test_cardinals_own_mail_and_a_bounce_are_no_replies(config: Config, office: PostOffice) -> None:
@@ -269,6 +278,31 @@ def test_cardinals_own_mail_and_a_bounce_are_no_replies(config: Config, office: 
     assert not isinstance(replied(config, own.as_bytes()), PersonReply)
     bounce = f"To: {own['To']}\nContent-Type: multipart/report; boundary=b\n\n--b\n\nNo such user\n--b--\n"
     assert not isinstance(replied(config, bounce.encode()), PersonReply)
+
+
+def test_a_mail_to_two_questions_answers_the_one_that_its_copy_went_to(
+    config: Config, office: PostOffice
+) -> None:
+    more = replace(QUESTION, topic="r1-q2")
+    for question in (QUESTION, more):
+        tell(config, replace(NOTICE, items=(question,)))
+    first, second = (mail["Reply-To"] for mail in office.mails)
+    both = replied(config, office.reply("Cents", To=f"{first}, {second}"))
+    assert isinstance(both, PersonReply)
+    assert both.refusal == SEVERAL
+    for header in ("Delivered_To", "X_Original_To", "Envelope_To"):
+        copy = replied(config, office.reply("Cents", None, To=f"{first}, {second}", **{header: second}))
+        assert isinstance(copy, PersonReply)
+        assert (copy.topic, copy.words, copy.refusal) == ("r1-q2", "Cents", "")
+    tell(config, replace(NOTICE, items=(QUESTION, more)))
+    assert (office.mails[-1]["Reply-To"], sending.SEVERAL in text_of(office.mails[-1])) == (None, True)
+
+
+def test_what_was_added_behind_the_words_on_their_way_is_no_answer(config: Config) -> None:
+    mail = EmailMessage()
+    mail.set_content("<p>Cents</p>", "html")
+    mail.add_attachment("Scanned for viruses", disposition="inline")
+    assert reading.own_text(mail, config) == "Cents"
 
 
 def test_only_a_token_that_was_made_for_this_person_and_topic_counts(
@@ -308,6 +342,7 @@ def test_what_is_not_taken_is_refused_with_a_sentence(config: Config, office: Po
     refused = {
         office.reply("Cents", From="bob@example.org"): FOREIGN,
         office.reply("Cents", From="alice@example.org, bob@example.org"): FOREIGN,
+        office.reply("Cents", From="alice@example.org (Alice)"): "",
         office.reply("Cents") + b"x" * MAX_BYTES: TOO_LARGE,
         office.reply(""): EMPTY,
         with_file.as_bytes(): ATTACHED,
@@ -329,6 +364,8 @@ HOSTILE = [
     + b"".join(b"\n\n--%d\nContent-Type: multipart/mixed; boundary=%d" % (n, n + 1) for n in range(3_000)),
     b"Content-Type: message/rfc822\n\n" * 5_000,
     b"Content-Type: text/plain; charset=nobody\nContent-Transfer-Encoding: base64\n\n=\xff",
+    *(b"Content-Type: text/plain; charset=%s\n\nCents" % it for it in (b"idna", b'"a\x00b"', b"undefined")),
+    b"Content-Type: text/plain; charset*=a; charset*0*=b\n\nCents",
     b"From: " + b"<(" * 4_000 + b"\nContent-Type: text/html\n\n" + b"<!--" * 20_000,
 ]
 

@@ -6,9 +6,10 @@ import json
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from email.header import decode_header, make_header
 from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
 from socket import create_server, socket
 from threading import Event, Thread
 from time import monotonic
@@ -20,8 +21,9 @@ import pytest
 from bot.admin.doctor import DoctorContext
 from bot.admin.doctor.notices import readable
 from bot.bootstrap import services_over
-from bot.frontends import webhook
+from bot.frontends import NewsItem, Notice, chat, front_end_of, webhook
 from bot.outbox import notices, subscribers
+from bot.system.config import read
 from forge.store.models import Role
 from ledger.events.board import CardDescribed, StopOrdered
 from ledger.events.person import NoticesChosen
@@ -40,6 +42,7 @@ from tests.bot.render.past import RUN
 
 HOUR = 3600
 SECRET = "a secret of 20 chars"
+NOW = datetime(2026, 11, 30, tzinfo=UTC)
 
 
 @dataclass
@@ -175,11 +178,21 @@ def test_a_webhook_at_a_private_address_or_without_a_secret_gets_nothing(
     assert because in [it.because for it in stage.events(EntryGivenUp) if isinstance(it, EntryGivenUp)][-1]
 
 
-@pytest.mark.parametrize("after", [b"", b"HTTP/1.1 200 OK\r\nContent-Length: 9000000\r\n\r\n"])
-def test_a_webhook_that_answers_drop_by_drop_holds_up_nothing(
-    after: bytes, monkeypatch: pytest.MonkeyPatch
+BEGUN = b"HTTP/1.1 200 OK\r\nContent-Length: 9000000\r\n\r\n"
+OWN = f"webhook+private+http://:{quote(SECRET)}@127.0.0.1:PORT/hook"
+CHAT = "json://127.0.0.1:PORT/hook"
+
+
+@pytest.mark.parametrize(
+    ("address", "after", "is_accepted"),
+    [(OWN, b"", False), (OWN, BEGUN, True), (CHAT, BEGUN, False)],
+    ids=["own", "own begun", "chat"],
+)
+def test_a_service_that_answers_drop_by_drop_holds_up_nothing(
+    address: str, after: bytes, *, is_accepted: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(webhook, "TIMEOUT_S", 2.0)
+    for part in (webhook, chat):
+        monkeypatch.setattr(part, "TIMEOUT_S", 1.0)
     ends = Event()
 
     def drip(server: socket) -> None:
@@ -193,12 +206,13 @@ def test_a_webhook_that_answers_drop_by_drop_holds_up_nothing(
         thread = Thread(target=drip, args=(server,))
         thread.start()
         began = monotonic()
-        address = f"webhook+private+http://:{quote(SECRET)}@127.0.0.1:{server.getsockname()[1]}/hook"
-        accepted = webhook.post(address, {"id": "1"})
+        notice = Notice("k", NOW, "t", "ops", (NewsItem("news", {}),))
+        here = address.replace("PORT", str(server.getsockname()[1]))
+        accepted = front_end_of(here).send_notice(read({}, Path()), here, notice)
         took_s = monotonic() - began
         ends.set()
         thread.join(60)
-    assert accepted is bool(after)
+    assert accepted is is_accepted
     assert took_s < 30
 
 

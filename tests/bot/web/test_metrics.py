@@ -1,24 +1,33 @@
 """`/metrics`: for the operator's monitoring alone, in OpenMetrics, without a name of anybody's."""
 
 import re
+from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
+from prometheus_client.metrics_core import Metric
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
+from prometheus_client.parser import text_string_to_metric_families as parse_plain
 from sqlalchemy import Engine
 from starlette.testclient import TestClient
 
+from bot.github.app_manifest import WEBHOOK_PATH
 from bot.github.rate_limit import ApiBudget, SentCall, installation_name
 from bot.github.shared_records import home_records
 from bot.system.clock import utc_now
 from bot.system.config import Config
 from bot.system.secret import Secret
 from bot.system.setting_types import BoardAddress
+from bot.web.refused_deliveries import Refusal
 from ledger.events.run import RunEnded
+from ledger.ids import DeliveryId
 from ledger.log import event_store
+from ledger.queue import inbox
+from ledger.queue.inbox import Delivery
 from ledger.states import Ending
 from tests.bot.web.serving import web_client
 from tests.ledger.samples import NOW, RUN, board_seen, card_seen, run_queued
+from tests.waiting import until
 
 TOKEN = "the-monitoring-token"
 OPEN_METRICS = {"Accept": "application/openmetrics-text; version=1.0.0"}
@@ -96,6 +105,66 @@ def test_the_figures_are_those_of_the_ledger_and_of_all_calls_of_github(
     assert read["cardinal_github_call_seconds_count", ""] == 4
     assert round(read["cardinal_github_call_seconds_sum", ""], 2) == 102.21
     assert read["cardinal_github_budget_left", "core"] == 0.25
+
+
+def test_refused_deliveries_are_counted_by_reason_over_all_processes(config: Config, engine: Engine) -> None:
+    first, second = client(config, engine), client(config, engine)
+    signed = {"X-Hub-Signature-256": f"sha256={'0' * 64}", "X-GitHub-Event": "ping", "X-GitHub-Delivery": "1"}
+    with first, second:
+        assert first.post(WEBHOOK_PATH, content=b"{}").status_code == 401
+        for receiver in (first, second):
+            headers = {**signed, "Content-Type": "application/json"}
+            assert receiver.post(WEBHOOK_PATH, content=b"{}", headers=headers).status_code == 401
+        until(lambda: scrape(first)["cardinal_deliveries_refused_total", "signature"] == 2, "two signatures")
+        until(lambda: scrape(second)["cardinal_deliveries_refused_total", "unsigned"] == 1, "an unsigned one")
+        read = scrape(second)
+    reasons = {label for name, label in read if name == "cardinal_deliveries_refused_total"}
+    assert reasons == set(Refusal)  # there from the start, and no other
+
+
+# The rules of `promtool check metrics`. Source: client_golang, prometheus/testutil/promlint/validations.
+RESERVED = ("_total", "_count", "_sum", "_bucket", "_info")
+ABBREVIATED = re.compile(
+    r"_(?:ms|msec|sec|secs|min|mins|hrs?|kb|mb|gb|bits?|percent|minutes?|hours?|days?|milliseconds?)(?:_|$)"
+)
+
+
+def faults_of(family: Metric) -> Iterator[str]:
+    if not family.documentation:
+        yield "no help"
+    if not re.fullmatch(r"cardinal(?:_[a-z0-9]+)+", family.name) or ABBREVIATED.search(family.name):
+        yield "name"
+    if family.name.endswith(RESERVED) or set(family.name.split("_")) & {"counter", "gauge", "histogram"}:
+        yield "its type in its name"
+    for sample in family.samples:
+        labels = set(sample.labels)
+        if not all(re.fullmatch(r"[a-z]+", label) for label in labels):
+            yield "label"
+        if "quantile" in labels and family.type != "summary":
+            yield "quantile"
+        if "le" in labels and family.type != "histogram":
+            yield "le"
+        if sample.name.endswith("_total") is not (family.type == "counter"):
+            yield "total"
+
+
+def test_the_figures_are_as_prometheus_wants_them(config: Config, engine: Engine) -> None:
+    inbox.store_deliveries(engine, Delivery(DeliveryId("1"), "ping", "", b"{}", utc_now()))
+    done = inbox.claim(engine, DeliveryId("1"), lease_s=60)
+    assert done
+    with event_store.writing(engine) as db:
+        inbox.settle(db, done, utc_now())
+    headers = {"Authorization": f"Bearer {TOKEN}"}
+    http = client(config, engine)
+    plain = http.get("/metrics", headers=headers)
+    assert plain.headers["Content-Type"].startswith("text/plain; version=")
+    opened = http.get("/metrics", headers={**headers, **OPEN_METRICS}).text
+    families = list(text_string_to_metric_families(opened))  # type: ignore[no-untyped-call]  # 0.26
+    names = [sample.name for family in families for sample in family.samples]
+    assert "cardinal_delivery_seconds" in names
+    assert {family.name: fault for family in families for fault in faults_of(family)} == {}
+    again = [sample.name for family in parse_plain(plain.text) for sample in family.samples]
+    assert set(names) - set(again) <= {"cardinal_build_info"}
 
 
 def test_the_figures_name_nobody(config: Config, engine: Engine) -> None:

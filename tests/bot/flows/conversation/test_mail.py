@@ -1,14 +1,17 @@
 """A run asks, a mail arrives, its reader replies, and the run goes on: with the rights of a comment."""
 
+from collections import Counter
 from collections.abc import Iterator
 from email.message import Message
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
 
 from bot.cli import main
-from bot.frontends import mail
+from bot.frontends import PersonReply, UnreadMessageError, mail
 from bot.outbox import notices, publisher, subscribers
+from bot.outbox.subscribers import SubscribersError
 from bot.web.acting.reply import take_reply
 from forge.store.board import Item
 from forge.store.models import Role
@@ -48,7 +51,7 @@ def send(cardinal: Cardinal) -> None:
 def receive(cardinal: Cardinal, raw: bytes) -> None:
     """Take a mail, and let everything happen."""
     services = cardinal.process
-    people = subscribers.read(services.config.home)
+    people = subscribers.read_admitted(services.config)
     take_reply(services, mail.read(services.config, people, raw, services.now()), "mail")
     send(cardinal)
 
@@ -179,3 +182,25 @@ def test_a_forged_mail_does_nothing_and_one_that_github_cannot_judge_comes_again
     assert len(mail_to(office, "alice", "About your reply", "needs input")) == 1
     assert newest_to(office, "alice")["Reply-To"] is None  # so that no program answers it, and is answered
     assert asked
+
+
+def test_who_is_taken_off_the_list_of_people_is_neither_told_nor_heard(
+    cardinal: Cardinal, office: PostOffice, asked: tuple[Item, QuestionId], tmp_path: Path
+) -> None:
+    people = tmp_path / "people"
+    cardinal.configure(sign_in_logins=people)
+    people.write_text("bob = bob\n", encoding="utf-8")
+    to_alice, to_bob = newest_to(office, "alice"), newest_to(office, "bob")
+    with pytest.raises(UnreadMessageError):
+        receive(cardinal, office.reply("1", to=to_alice))
+    told = Counter(mail["To"] for mail in office.mails)
+    other = cardinal.at_work()
+    cardinal.ask(cardinal.run_of(other).run_id, "And who?")
+    send(cardinal)
+    assert Counter(mail["To"] for mail in office.mails) - told == {"bob@example.org": 1}
+    held = PersonReply("alice", asked[1], "1", "a front-end that did not look")
+    assert "not on the operator's list" in take_reply(cardinal.process, held, "mail")
+    assert cardinal.events(QuestionAnswered) == []
+    people.write_text("bob\n", encoding="utf-8")  # which cannot be read: nobody is lost, all wait
+    with pytest.raises(SubscribersError):
+        receive(cardinal, office.reply("1", to=to_bob))

@@ -28,6 +28,7 @@ from bot.web.live.streams import Streams
 from bot.web.site.company import openid
 from bot.web.site.company.login import login_from_proxy, login_of
 from bot.web.wsgi import environ_of
+from tests.bot.web.api.program import Program
 from tests.bot.web.pages.world import PUBLIC, Pages
 
 PROXY, CLIENT = "10.0.0.9", "cardinal-at-acme"
@@ -323,6 +324,30 @@ def test_who_is_taken_off_the_list_is_signed_out(pages: Pages, provider: Provide
     assert (says(bob.get("/"), "bob"), bob.get("/runs").status_code) == (False, 401)
     people.unlink()
     assert bob.get("/runs").status_code == 401
+
+
+def test_what_somebody_holds_ends_with_their_place_on_the_list(
+    pages: Pages, provider: Provider, tmp_path: Path
+) -> None:
+    people = tmp_path / "people"
+    people.write_text("bob@acme.example = bob\n", encoding="utf-8")
+    web = browser(pages, replace(at_provider(pages, provider), sign_in_logins=people))
+    token = {"Authorization": f"Bearer {Program(pages, 'bob').token}"}
+    mcp = {**token, "Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
+    hello = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
+
+    def codes() -> list[int]:
+        with web:
+            asked = web.get("/api/v1/whoami", headers=token), web.post("/mcp", json=hello, headers=mcp)
+        return [answer.status_code for answer in asked]
+
+    assert codes() == [200, 200]
+    people.write_text("alice@acme.example = alice\n", encoding="utf-8")
+    refused = web.get("/api/v1/whoami", headers=token).json()
+    assert (refused["code"], "not on the operator's list" in refused["detail"]) == ("not_admitted", True)
+    assert codes() == [403, 403]
+    people.write_text("bob\n", encoding="utf-8")  # no list, so nobody can say who is on it
+    assert codes() == [503, 503]
 
 
 def by_shared_secret(provider: Provider, claims: dict[str, Any]) -> str:
