@@ -1,6 +1,7 @@
 """Reads programs of the Agent Client Protocol from files: Cardinal's own, and the operator's in the home."""
 
 import re
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,11 @@ def read_program(folder: Path, name: str) -> AcpProgram:
         raise ProgramError(path, f"cannot be read: {error.strerror}") from error
     if len(data) > _CAP_BYTES:
         raise ProgramError(path, f"is larger than {_CAP_BYTES // 1024} KiB")
+    return _parse_program(path, data)
+
+
+@lru_cache(maxsize=64)  # a policy's check reads all files, and parsing one takes ten times as long
+def _parse_program(path: Path, data: bytes) -> AcpProgram:
     try:
         written = yaml.safe_load(data)
     except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
@@ -41,7 +47,7 @@ def read_program(folder: Path, name: str) -> AcpProgram:
         raise ProgramError(path, "is not a mapping of keys, such as `version` and `command`")
     if "name" in written:
         raise ProgramError(path, "has a `name`: the file's own name is the agent's, so remove the key")
-    return _validate_program(path, {"name": name, **written})
+    return _validate_program(path, {"name": path.stem, **written})
 
 
 def _validate_program(path: Path, written: dict[str, Any]) -> AcpProgram:
