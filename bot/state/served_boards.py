@@ -48,7 +48,8 @@ class NoBoardChosenError(CardinalError):
 
 @dataclass(frozen=True, slots=True)
 class ServedBoard:
-    """A board that Cardinal works for, by its address; `board_id` is None before its first reading.
+    """A board that Cardinal works for, by its address; `board_id` is None before its first reading, `title`
+    empty.
 
     `policy_repository` is owner/name where it was named, `home_repository` wherever the policy is.
     """
@@ -58,6 +59,7 @@ class ServedBoard:
     policy_repository: str = ""
     board_id: BoardId | None = None
     weight: int = 1
+    title: str = ""
 
     @property
     def address(self) -> BoardAddress:
@@ -82,11 +84,13 @@ def configured_board(config: Config) -> ServedBoard:
 
 def all_served(db: Connection, config: Config) -> tuple[ServedBoard, ...]:
     """Return all boards, that of the settings first, even before its first reading."""
-    served_board, seen = configured_board(config), boards.at(db, *config.board)
-    if seen is not None:
-        served_board = replace(_of_row(seen), policy_repository=config.policy_repository)
-    served = (_of_row(row) for row in boards.list_served(db))
-    others = (board for board in served if not board.is_configured(config))
+    served_board, others = configured_board(config), list[ServedBoard]()
+    for row in boards.all_boards(db):
+        board = _of_row(row)
+        if board.is_configured(config):
+            served_board = replace(board, policy_repository=config.policy_repository)
+        elif row.served:
+            others.append(board)
     return (*((served_board,) if config.board else ()), *others)
 
 
@@ -119,7 +123,7 @@ def hub_of(engine: Engine, config: Config, hub: "Hub", repository: str) -> "Hub"
 
 
 def _of_row(row: BoardRow) -> ServedBoard:
-    return ServedBoard(row.owner, row.number, row.policy_repository, row.board_id, row.weight)
+    return ServedBoard(row.owner, row.number, row.policy_repository, row.board_id, row.weight, row.title)
 
 
 def refuse_another(db: Connection, config: Config) -> None:

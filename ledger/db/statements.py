@@ -4,13 +4,15 @@ SQLAlchemy takes several times longer over a small statement than SQLite over it
 up, makes a context and a result for it, and compiles it anew for each engine.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from inspect import signature
-from typing import Any
+from typing import Any, ParamSpec, cast
 
 from sqlalchemy import (
+    ColumnElement,
+    CompoundSelect,
     Connection,
     Delete,
     Dialect,
@@ -20,14 +22,19 @@ from sqlalchemy import (
     Update,
     bindparam,
     create_mock_engine,
+    false,
+    literal,
 )
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.sql.compiler import SQLCompiler
+from sqlalchemy.sql.selectable import SelectBase
 from sqlalchemy.types import TypeEngine
 
 Convert = Callable[[Any], Any]
 Row = Sequence[Any]
-Built = Select[Any] | Insert | Update | Delete
+Built = Select[Any] | CompoundSelect[Any] | Insert | Update | Delete
+P = ParamSpec("P")
+MAX_KEPT = 256  # statements with their values, of about 17 KB each; a team asks for the same again and again
 
 
 @dataclass(slots=True)
@@ -90,7 +97,7 @@ def drive(db: Connection, sql: str, parameters: Any = (), *, for_each: bool = Fa
 class Statement:
     """A statement with named parameters, to be kept: a module's constant, or cached by its subject.
 
-    A list of values for IN is not possible: SQLAlchemy writes such SQL anew for each length.
+    For a list of values there is `is_among`: for IN, SQLAlchemy writes the SQL anew for each length.
     """
 
     def __init__(self, built: Built, sets: Iterable[str] = (), more: str = "") -> None:
@@ -142,6 +149,18 @@ def statement(build: Callable[..., Built]) -> Statement:
     return Statement(build(*map(bindparam, signature(build).parameters)))
 
 
+def kept(build: Callable[P, Select[Any]]) -> Callable[P, Statement]:
+    """Return the statement that `build` makes, values and all, kept for the same arguments."""
+
+    make = lru_cache(MAX_KEPT)(lambda *args, **named: Statement(build(*args, **named)))
+    return cast("Callable[P, Statement]", make)
+
+
+def is_among(column: ColumnElement[Any], choices: Collection[Any]) -> ColumnElement[bool]:
+    """Return the condition that a column has one of these values, each a parameter of its own."""
+    return column.in_([literal(it, column.type) for it in choices]) if choices else false()
+
+
 def make_tables(db: Connection, tables: Iterable[Table]) -> None:
     """Make the tables with those indexes that are for this database; none of them may be there."""
     for table in tables:
@@ -171,7 +190,7 @@ def _compile(built: Built, sets: Sequence[str], more: str, dialect: Dialect) -> 
             value = compiler.params[name]
             fixed[name], convert = value if convert is None else convert(value), None
         parameters.append((name, convert))
-    columns = built.selected_columns if isinstance(built, Select) else ()
+    columns = built.selected_columns if isinstance(built, SelectBase) else ()
     kinds = tuple(_plain(column.type, dialect) for column in columns)
     return _Compiled(compiler.string + more, not compiler.positional, tuple(parameters), fixed, kinds)
 

@@ -18,6 +18,7 @@ from sqlalchemy import (
     type_coerce,
 )
 
+from ledger.db.statements import is_among
 from ledger.ids import BoardId
 from ledger.states import ATTENTION, CardState
 from ledger.views.cards import cards
@@ -120,12 +121,12 @@ def within(scope: CardScope) -> ColumnElement[bool]:
     if scope.seen is None:
         return on_board
     names = tuple(scope.seen)
-    own = cards.c.repository.in_(names)
+    own = is_among(cards.c.repository, names)
     no_work = or_(runs.c.repository.is_(None), runs.c.repository == "")
     return and_(
         on_board,
         or_(own, cards.c.repository.is_(None)) if scope.drafts else own,
-        or_(no_work, runs.c.repository.in_(names)),
+        or_(no_work, is_among(runs.c.repository, names)),
     )
 
 
@@ -135,14 +136,16 @@ def _conditions(card_filter: CardFilter) -> Iterator[ColumnElement[bool]]:
         yield cards.c.state == card_filter.state
     if card_filter.repositories:
         names = card_filter.repositories
-        yield or_(cards.c.repository.in_(names), runs.c.repository.in_(names))
+        yield or_(is_among(cards.c.repository, names), is_among(runs.c.repository, names))
     if card_filter.people:
         assigned = (_has(_ASSIGNEES, login) for login in card_filter.people)
-        yield or_(cards.c.mover.in_(card_filter.people), runs.c.by.in_(card_filter.people), *assigned)
+        yield or_(
+            is_among(cards.c.mover, card_filter.people), is_among(runs.c.by, card_filter.people), *assigned
+        )
     if card_filter.labels:
         yield or_(*(_has(_LABELS, label) for label in card_filter.labels))
     if card_filter.agents:
-        yield or_(runs.c.agent.in_(card_filter.agents), PLAYER.in_(card_filter.agents))
+        yield or_(is_among(runs.c.agent, card_filter.agents), is_among(PLAYER, card_filter.agents))
     if card_filter.subscriber:
         condition = subscriptions.c.name == card_filter.subscriber.casefold()
         yield exists().where(subscriptions.c.card_id == cards.c.card_id, condition)

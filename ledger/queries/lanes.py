@@ -10,9 +10,21 @@ from functools import lru_cache
 from itertools import islice
 from typing import Any, NamedTuple
 
-from sqlalchemy import Column, Connection, FromClause, Select, bindparam, case, func, null, select
+from sqlalchemy import (
+    Column,
+    ColumnElement,
+    Connection,
+    FromClause,
+    Select,
+    bindparam,
+    case,
+    func,
+    null,
+    select,
+    union_all,
+)
 
-from ledger.db.statements import Statement
+from ledger.db.statements import Statement, is_among, kept
 from ledger.events.run import BY_PEOPLE
 from ledger.ids import BoardId, CardId, RunId
 from ledger.queries.card_filter import (
@@ -45,6 +57,7 @@ class Lane(StrEnum):
 
 
 S = CardState
+Scopes = tuple[CardScope, ...]
 LANES: Mapping[CardState, Lane] = {
     S.NEEDS_INPUT: Lane.NEEDS_INPUT,
     S.FAILED: Lane.FAILED,
@@ -58,13 +71,15 @@ LANES: Mapping[CardState, Lane] = {
     S.BLOCKED: Lane.BLOCKED,
 }
 # Cards that Cardinal moved after a failure to a column whose states are in no lane.
-_MOVED_AFTER_FAILURE = (cards.c.reason == Reason.RUN_FAILED) & cards.c.state.in_((S.DRAFT, S.DISCUSSING))
+_MOVED_AFTER_FAILURE = (cards.c.reason == Reason.RUN_FAILED) & is_among(
+    cards.c.state, (S.DRAFT, S.DISCUSSING)
+)
 WAITING_LANES = frozenset({Lane.NEEDS_OTHERS, *(LANES[state] for state in ATTENTION)})
 PLAN = "plan"
 _FIELDS = cards.c.card_id, cards.c.repository, cards.c.number, cards.c.title, cards.c.column, STATE
 _MORE_FIELDS = cards.c.state_at, cards.c.mover, cards.c.run_id, runs.c.by, runs.c.usd, runs.c.payer
 _CAUSE = case(((cards.c.state == S.FAILED) | _MOVED_AFTER_FAILURE, func.coalesce(runs.c.cause, "")), else_="")
-_BY_A_PERSON = runs.c.door.in_(BY_PEOPLE) & (runs.c.by != "") & runs.c.by.not_like("%[bot]")
+_BY_A_PERSON = is_among(runs.c.door, BY_PEOPLE) & (runs.c.by != "") & runs.c.by.not_like("%[bot]")
 _WITH_PLAN = runs.c.state == RunState.AWAITING_APPROVAL
 _SUBJECT = (
     select(questions.c.subject)
@@ -147,7 +162,7 @@ def repositories(db: Connection, board_id: BoardId) -> dict[str, datetime]:
 
     Those of archived cards are among them: they are read on, and found by a filter.
     """
-    return _oldest(db, board_id, _ISSUES, _NEWEST_WORKS)
+    return _oldest(db, board_id, _NEWEST)
 
 
 def repositories_ever(db: Connection, board_id: BoardId) -> dict[str, datetime]:
@@ -155,35 +170,32 @@ def repositories_ever(db: Connection, board_id: BoardId) -> dict[str, datetime]:
 
     Those of archived cards and of all runs are among them.
     """
-    return _oldest(db, board_id, _ISSUES, _ALL_WORKS)
+    return _oldest(db, board_id, _EVER)
 
 
-def _oldest_by(name: Column[Any], joined: FromClause) -> Statement:
+def _oldest_by(name: Column[Any], joined: FromClause) -> Select[Any]:
     mine = (cards.c.board_id == bindparam("board_id")) & (name != "")
-    return Statement(
-        select(name, func.min(cards.c.created_at)).select_from(joined).where(mine).group_by(name)
-    )
+    return select(name, func.min(cards.c.created_at)).select_from(joined).where(mine).group_by(name)
 
 
 _ISSUES = _oldest_by(cards.c.repository, cards)
 _NEWEST_WORKS = _oldest_by(runs.c.repository, cards.join(runs, runs.c.run_id == cards.c.run_id))
 _ALL_WORKS = _oldest_by(runs.c.repository, cards.join(runs, runs.c.card_id == cards.c.card_id))
+_NEWEST, _EVER = (Statement(union_all(_ISSUES, works)) for works in (_NEWEST_WORKS, _ALL_WORKS))
 
 
-def _oldest(db: Connection, board_id: BoardId, *by_name: Statement) -> dict[str, datetime]:
+def _oldest(db: Connection, board_id: BoardId, by_name: Statement) -> dict[str, datetime]:
     oldest = dict[str, datetime]()
-    for statement in by_name:
-        for repository, at in statement.all(db, {"board_id": board_id}):
-            oldest[repository] = min(at, oldest.get(repository, at))
+    for repository, at in by_name.all(db, {"board_id": board_id}):
+        oldest[repository] = min(at, oldest.get(repository, at))
     return oldest
 
 
 def by_lane(
     db: Connection, scopes: Sequence[CardScope], card_filter: CardFilter = ALL
 ) -> Mapping[Lane, LaneCards]:
-    query = _select_lane(scopes, card_filter).where(cards.c.state.in_(tuple(LANES)) | _MOVED_AFTER_FAILURE)
     listed = {lane: LaneCards([], {}) for lane in Lane}
-    for card in _rows(db, query.order_by(_BY_LANE, cards.c.state_at, cards.c.card_id)):
+    for card in _rows(db, _by_lane(tuple(scopes), card_filter)):
         lane = listed[LANES.get(CardState(card.state), Lane.FAILED)]
         lane.cards.append(card)
         for login in {name.casefold() for name in card.people}:
@@ -231,9 +243,7 @@ def of_column(
     offset: int = 0,
 ) -> tuple[ListedCard, ...]:
     """Return the column's cards: those that need somebody first, then from the top. None is for no column."""
-    query = _select_lane(scopes, card_filter).where(cards.c.column == column)
-    query = query.order_by(_BY_NEED, cards.c.rank, cards.c.card_id)
-    return _rows(db, query.limit(limit).offset(offset))
+    return _rows(db, _of_column(tuple(scopes), column, card_filter, limit=limit, offset=offset))
 
 
 def newest(
@@ -246,14 +256,7 @@ def newest(
     limit: int,
 ) -> tuple[ListedCard, ...]:
     """Return cards by the time of their state, the newest first; those behind the place `after` if given."""
-    query = _select_lane(scopes, card_filter)
-    if column is not None:
-        query = query.where(cards.c.column == column)
-    if after is not None:
-        at, card_id = after
-        behind = (cards.c.state_at == at) & (cards.c.card_id > card_id)
-        query = query.where((cards.c.state_at < at) | behind)
-    return _rows(db, query.order_by(cards.c.state_at.desc(), cards.c.card_id).limit(limit))
+    return _rows(db, _newest(tuple(scopes), card_filter, column, after, limit))
 
 
 def lane_place(card: ListedCard) -> tuple[datetime, CardId]:
@@ -264,12 +267,8 @@ def lane_counts(
     db: Connection, scopes: Sequence[CardScope], card_filter: CardFilter = ALL
 ) -> dict[str | None, dict[CardState, int]]:
     """Return how many cards of each state stand in each column; None is for no column."""
-    query = select(cards.c.column, cards.c.state, func.count()).select_from(FROM)
-    query = query.where(in_sight(scopes, archived=card_filter.archived), match_filter(card_filter)).group_by(
-        cards.c.column, cards.c.state
-    )
     by_column: dict[str | None, dict[CardState, int]] = {}
-    for column, state, count in db.execute(query):
+    for column, state, count in _lane_counts(tuple(scopes), card_filter).all(db, {}):
         by_column.setdefault(column, {})[state] = count
     return by_column
 
@@ -285,27 +284,73 @@ def waiting_by_state(
     """Return how many cards of each state wait for a person. Those that Cardinal moved after a failure count
     as failed.
     """
-    query = select(cards.c.state, func.count()).select_from(FROM).group_by(cards.c.state)
-    query = query.where(in_sight(scopes, archived=card_filter.archived), match_filter(card_filter))
     waiting = Counter[CardState]()
-    for condition in (cards.c.state.in_(ATTENTION), _MOVED_AFTER_FAILURE):  # each has the index of states
-        for state, count in db.execute(query.where(condition)):
+    for after_failure in (False, True):  # each has the index of states
+        query = _waiting_by_state(tuple(scopes), card_filter, after_failure=after_failure)
+        for state, count in query.all(db, {}):
             waiting[state if state in ATTENTION else S.FAILED] += count
     return dict(waiting)
 
 
-def _select_lane(scopes: Sequence[CardScope], card_filter: CardFilter) -> Select[Any]:
-    fields = (*_FIELDS, cards.c.because, *_MORE_FIELDS, cards.c.board_id, _WAITS_FOR, _CAUSE, _UNASKED)
-    seen = in_sight(scopes, archived=card_filter.archived)
-    return (
-        select(*fields, cards.c.assignees, cards.c.reason)
-        .select_from(FROM)
-        .where(seen, match_filter(card_filter))
+@kept
+def _by_lane(scopes: Scopes, card_filter: CardFilter) -> Select[Any]:
+    in_lane = is_among(cards.c.state, LANES) | _MOVED_AFTER_FAILURE
+    query = _select_lane(scopes, card_filter).where(in_lane)
+    return query.order_by(_BY_LANE, cards.c.state_at, cards.c.card_id)
+
+
+@kept
+def _of_column(
+    scopes: Scopes, column: str | None, card_filter: CardFilter, *, limit: int | None, offset: int
+) -> Select[Any]:
+    query = _select_lane(scopes, card_filter).where(cards.c.column == column)
+    return query.order_by(_BY_NEED, cards.c.rank, cards.c.card_id).limit(limit).offset(offset)
+
+
+@kept
+def _newest(
+    scopes: Scopes,
+    card_filter: CardFilter,
+    column: str | None,
+    after: tuple[datetime, CardId] | None,
+    limit: int,
+) -> Select[Any]:
+    query = _select_lane(scopes, card_filter)
+    if column is not None:
+        query = query.where(cards.c.column == column)
+    if after is not None:
+        at, card_id = after
+        behind = (cards.c.state_at == at) & (cards.c.card_id > card_id)
+        query = query.where((cards.c.state_at < at) | behind)
+    return query.order_by(cards.c.state_at.desc(), cards.c.card_id).limit(limit)
+
+
+@kept
+def _lane_counts(scopes: Scopes, card_filter: CardFilter) -> Select[Any]:
+    return _select_seen(scopes, card_filter, cards.c.column, cards.c.state, func.count()).group_by(
+        cards.c.column, cards.c.state
     )
 
 
-def _rows(db: Connection, query: Select[Any]) -> tuple[ListedCard, ...]:
-    listed = db.execute(query)
+@kept
+def _waiting_by_state(scopes: Scopes, card_filter: CardFilter, *, after_failure: bool) -> Select[Any]:
+    condition = _MOVED_AFTER_FAILURE if after_failure else is_among(cards.c.state, ATTENTION)
+    query = _select_seen(scopes, card_filter, cards.c.state, func.count())
+    return query.where(condition).group_by(cards.c.state)
+
+
+def _select_lane(scopes: Scopes, card_filter: CardFilter) -> Select[Any]:
+    fields = (*_FIELDS, cards.c.because, *_MORE_FIELDS, cards.c.board_id, _WAITS_FOR, _CAUSE, _UNASKED)
+    return _select_seen(scopes, card_filter, *fields, cards.c.assignees, cards.c.reason)
+
+
+def _select_seen(scopes: Scopes, card_filter: CardFilter, *fields: ColumnElement[Any]) -> Select[Any]:
+    seen = in_sight(scopes, archived=card_filter.archived)
+    return select(*fields).select_from(FROM).where(seen, match_filter(card_filter))
+
+
+def _rows(db: Connection, query: Statement) -> tuple[ListedCard, ...]:
+    listed = query.all(db, {})
     return tuple(
         ListedCard._make((*card, _reviewers(settings) if settings else (), assignees, reason))
         for *card, settings, assignees, reason in listed

@@ -72,22 +72,14 @@ class QueuedCard(NamedTuple):
 
 def counts(db: Connection, board_id: BoardId) -> dict[str, int]:
     """Return how many runs of agents are queued in each column of the board."""
-    query = select(runs.c.column, func.count()).where(_QUEUED, runs.c.board_id == board_id, _OF_AGENT)
-    return {column: count for column, count in db.execute(query.group_by(runs.c.column))}
+    return {column: count for column, count in _counts.all(db, {"board_id": board_id})}
 
 
 def list_queued_in_column(
     db: Connection, board_id: BoardId, column: str, limit: int
 ) -> tuple[QueuedCard, ...]:
     """Return the head of a column's queue with runs that wait for other issues, by place, then age."""
-    card = cards.c.card_id, cards.c.repository, cards.c.number, cards.c.title, cards.c.because
-    in_line = and_(cards.c.column == runs.c.column, _waits_for_none())
-    query = select(runs.c.run_id, *card, runs.c.queued_at, in_line)
-    query = query.select_from(runs.join(cards, cards.c.card_id == runs.c.card_id))
-    is_queued = runs.c.state == literal_column("'queued'")  # as _QUEUED; `cards` have a state, too
-    mine = query.where(is_queued, runs.c.board_id == board_id, runs.c.column == column, _OF_AGENT)
-    order = (runs.c.board_id, runs.c.column, runs.c.rank, runs.c.serial)
-    return tuple(QueuedCard(*row) for row in db.execute(mine.order_by(*order).limit(limit)))
+    return all_rows(db, QueuedCard, _queued_in_column, board_id=board_id, column=column, most=limit)
 
 
 def free_elsewhere(
@@ -170,6 +162,23 @@ def _ahead() -> Any:
 
 _PLACE = Statement(_ahead())
 _IS_FREE = Statement(select(runs.c.run_id).where(runs.c.run_id == bindparam("run_id"), _is_free()))
+
+
+@statement
+def _counts(board_id: Any) -> Select[Any]:
+    query = select(runs.c.column, func.count()).where(_QUEUED, runs.c.board_id == board_id, _OF_AGENT)
+    return query.group_by(runs.c.column)
+
+
+@statement
+def _queued_in_column(board_id: Any, column: Any, most: Any) -> Select[Any]:
+    card = cards.c.card_id, cards.c.repository, cards.c.number, cards.c.title, cards.c.because
+    in_line = and_(cards.c.column == runs.c.column, _waits_for_none())
+    query = select(runs.c.run_id, *card, runs.c.queued_at, in_line)
+    query = query.select_from(runs.join(cards, cards.c.card_id == runs.c.card_id))
+    is_queued = runs.c.state == literal_column("'queued'")  # as _QUEUED; `cards` have a state, too
+    mine = query.where(is_queued, runs.c.board_id == board_id, runs.c.column == column, _OF_AGENT)
+    return mine.order_by(runs.c.board_id, runs.c.column, runs.c.rank, runs.c.serial).limit(most)
 
 
 @statement

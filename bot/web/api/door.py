@@ -179,7 +179,7 @@ def _read_input(operation: Operation, path: dict[str, str]) -> Any:
         given = operation.Input.model_validate({**fields, **path})
     except ValidationError as error:
         raise _unfit(faults_of(error, operation.Input)) from error
-    texts = (text for it in given.model_dump().values() for text in (it if isinstance(it, list) else [it]))
+    texts = (text for _, it in given for text in (it if isinstance(it, list) else [it]))
     if any("\0" in text for text in texts if isinstance(text, str)):  # PostgreSQL keeps none
         raise _unfit("a text contains the character NUL")
     return given
@@ -256,7 +256,9 @@ def problem_document(error: ApiError) -> Response:
 
 def _of(operation: Operation, call: SiteRequest, given: Any) -> Response:
     output = operation.run(call, given)
-    kind = request.accept_mimetypes.best_match((JSON, *operation.AS_TEXT), JSON)
+    kind = (
+        request.accept_mimetypes.best_match((JSON, *operation.AS_TEXT), JSON) if operation.AS_TEXT else JSON
+    )
     if kind == JSON:
         return Response(output.model_dump_json(), content_type=JSON)
     return Response(operation.AS_TEXT[kind](call, output), content_type=f"{kind}; charset=utf-8")

@@ -71,7 +71,7 @@ class JobFilter(ApiModel):
         self, db: Connection, scopes: Sequence[CardScope], states: Collection[CardState] = tuple(CardState)
     ) -> CardFilter:
         """Return the filter of cards in these states. Raises FilterError."""
-        given = self.model_dump(include=set(card_filters.FIELDS))
+        given = {field: getattr(self, field) for field in card_filters.FIELDS}
         return card_filters.read(given, card_filters.choices_for(db, scopes, given), states)
 
 

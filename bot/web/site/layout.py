@@ -1,9 +1,9 @@
 """Shared by all pages: the visitor, the layout, the security headers."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import partial, wraps
+from functools import cache, partial, wraps
 from threading import BoundedSemaphore
 from typing import Any, Concatenate
 from urllib.parse import quote, urlsplit
@@ -257,8 +257,7 @@ class Site(VisibleLedger):
         return self.page("Not found", *lines, status=404, visit=visit)
 
     def _protect(self, answer: Response) -> Response:
-        policy = POLICY.format(assets=f"{self.config.public_url}{files.PATH}")
-        for name, value in {**HEADERS, "Content-Security-Policy": policy}.items():
+        for name, value in _headers(self.config.public_url).items():
             answer.headers.setdefault(name, value)
         return answer
 
@@ -282,6 +281,11 @@ class Site(VisibleLedger):
         # A file is a page of no origin: its browser asks for an icon, and would report it as blocked.
         del answer.headers["Cross-Origin-Resource-Policy"]
         return answer
+
+
+@cache
+def _headers(public_url: str) -> Mapping[str, str]:
+    return {**HEADERS, "Content-Security-Policy": POLICY.format(assets=f"{public_url}{files.PATH}")}
 
 
 def inline_code(text: str | Markup) -> Markup:

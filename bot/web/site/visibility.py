@@ -19,7 +19,7 @@ from ledger.queries.card_filter import CardScope
 from ledger.queue.sign_ins import SignIn
 from ledger.rows.cards import CardRow
 from ledger.rows.runs import RunRow
-from ledger.views import boards, cards, runs
+from ledger.views import cards, runs
 from rules.snapshot import is_outside
 
 RUN = re.compile(r"r[1-9][0-9]{0,17}")
@@ -80,31 +80,27 @@ class VisibleLedger:
         now, since_by_name = self.clock(), dict[str, datetime]()
         with event_store.reading(self.engine) as db:
             served = [
-                (row, board.home_repository, lanes.repositories(db, row.board_id))
+                (board, board.board_id, lanes.repositories(db, board.board_id))
                 for board in served_boards.all_served(db, self.config)
-                if board.board_id and (row := boards.get(db, board.board_id)) is not None
+                if board.board_id
             ]
-        for _, home, repositories in served:
-            for name, since in {home: now, **repositories}.items():
+        for board, _, repositories in served:
+            for name, since in {board.home_repository: now, **repositories}.items():
                 since_by_name[name] = min(since, since_by_name.get(name, since))
         readable = self.readers.readable(visit, since_by_name)
         known = (
             VisibleBoard(
-                board_id=row.board_id,
-                owner=row.owner,
-                number=row.number,
-                title=row.title,
+                board_id=board_id,
+                owner=board.owner,
+                number=board.number,
+                title=board.title,
                 seen=seen,
-                home=home in readable,
+                home=board.home_repository in readable,
             )
-            for row, home, repositories in served
+            for board, board_id, repositories in served
             for seen in (readable.intersection(repositories),)
         )
-        return tuple(
-            board
-            for board in known
-            if board.home or not all(is_outside(name, board.owner) for name in board.seen)
-        )
+        return tuple(it for it in known if it.home or not all(is_outside(name, it.owner) for name in it.seen))
 
     def whole_to(self, visit: SignIn) -> tuple[VisibleBoard, ...]:
         """Return the boards of whose cards and runs, past ones too, the visitor may read every repository.
