@@ -16,6 +16,7 @@ from runner.checks.places import tenancy
 from runner.checks.set_up import spare_set_up, stand_for_servers
 from runner.gateway.control.claim import gateway_of, payer
 from runner.git.checkout import Checkout
+from runner.guards import builtin
 from runner.phases.checkpoint import checkpoint, pace_of
 from runner.phases.early import keep_live, publish_early
 from runner.phases.guard import enforce_guards
@@ -39,6 +40,7 @@ from runner.session.stage_machine import Enter, admit_entry
 from runner.session.tool_effects import final_report
 from runner.session.tool_servers import ending_servers
 from runner.text.plain import cut_bytes, one_line, redact
+from runner.workspaces.card_folder import is_there
 from runner.workspaces.contract import DEFAULT_IMAGE, Workspace
 from runner.workspaces.docker.errors import EngineTroubleError
 
@@ -74,12 +76,10 @@ def _play(run: RunContext, visit: StageVisit) -> None:
     """Return once the agent of this entry chose the next stage."""
     _resume(run, visit)
     if visit.target is None and visit.turn not in run.history.turns:
-        run.step(RunState.WORKING)
         brief_stage(run, visit)
         take_turn(run, Phase.STAGE, visit.turn)
     report = f"{Phase.REPORT}-{visit.turn}"
     if visit.target is None and report not in run.history.turns:
-        run.step(RunState.WORKING)
         take_turn(run, Phase.REPORT, report)
     if visit.target is None:
         said = "neither `go_to_stage` nor `finish` was called, and not when it was asked to"
@@ -227,6 +227,7 @@ def carry_out(run: RunContext, *, allow_unsandboxed: bool) -> None:
     try:
         play_before(run, run.mirror.head(run.spec.base_branch))
         make_plan(run)
+        builtin.load_ahead(run.spec.guards)
         if run.spec.stages:
             play_stages(run)
         else:
@@ -249,13 +250,14 @@ def carry_out(run: RunContext, *, allow_unsandboxed: bool) -> None:
 
 
 def _place(spec: RunSpec, log: RunLog) -> Workspace:
-    backend = workspaces.load(spec.workspace)
-    workspace = backend.open(spec.paths, tenancy(spec))
+    backend, tenant = workspaces.load(spec.workspace), tenancy(spec)
+    was_there = is_there(spec.paths.workspaces, tenant.card_id)
+    workspace = backend.open(spec.paths, tenant)
     # What was cut short while it was made begins again in an empty place; and where an earlier investigation
     # stood, it is at an older commit.
-    if workspace.fresh or (spec.investigates and not log.history.reads):
+    if was_there and (workspace.fresh or (spec.investigates and not log.history.reads)):
         workspace.destroy()
-        workspace = backend.open(spec.paths, tenancy(spec))
+        workspace = backend.open(spec.paths, tenant)
     return workspace
 
 

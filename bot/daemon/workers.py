@@ -50,8 +50,10 @@ from ledger.log import event_store
 from ledger.queue import hangs
 from rules.registry import ACTIONS, ARCHETYPES, COMMANDS, HANDLERS, PROFILES
 from runner import workspaces
+from runner.agents import AGENTS
 from runner.errors import KilledError
 from runner.exec.launch import with_parent
+from runner.guards.builtin import GUARDS
 from runner.workspaces.bubblewrap import sandbox_problem
 
 log = logging.getLogger(__name__)
@@ -291,10 +293,10 @@ def take_over(current: CurrentWork, engine: Callable[[], Engine]) -> None:
 def warm_up() -> None:
     """Import and try everything that jobs need, so that children share it and start at once."""
     importlib.import_module(JOBS)
-    for registry in (EVENTS, ACTS, THEMES, COMMANDS, ARCHETYPES, ACTIONS, HANDLERS, PROFILES):
+    for registry in (EVENTS, ACTS, THEMES, COMMANDS, ARCHETYPES, ACTIONS, HANDLERS, PROFILES, AGENTS, GUARDS):
         dict(registry.all())
     for name in workspaces.names():
-        workspaces.load(name)
+        workspaces.load(name).problem()  # a backend remembers what it tried with success
     with suppress(KilledError):  # a run tries again, and says what is wrong
         sandbox_problem()
 

@@ -207,7 +207,11 @@ def _about_review(
 
 
 def _pull(services: Services, fact: facts.PullRequestRead, card: CardRow) -> EventFactory:
-    """Read the pull request, because deliveries come in any order."""
+    """Read the pull request, because deliveries come in any order; not for an echo that tells no news."""
+    if fact.echo:
+        with event_store.reading(services.engine) as db:
+            if _is_own(db, cards.get(db, card.card_id) or card, fact):
+                return no_events
     try:
         pull = pulls.read(services.hub, fact.repository, fact.number)
     except NotFoundError:

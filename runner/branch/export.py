@@ -52,6 +52,13 @@ def _ref_by_head(run: RunContext) -> str:
     return f"{run.spec.run_id}-brought"
 
 
+def commit_work(run: RunContext, message: str, *unwanted: str) -> str:
+    """Commit uncommitted changes; return HEAD, which `export_commit` brings next unless it is unwanted."""
+    mirror = run.mirror
+    known = filter(None, (*unwanted, mirror.read_ref(head_name(run))))
+    return run.checkout.commit_leftovers(message, mirror.head(run.spec.base_branch), *known)
+
+
 def export_commit(run: RunContext, head: str) -> str:
     """Export `head`, the workspace's HEAD; return its commit, which mirror and workspace then share.
 
@@ -62,8 +69,9 @@ def export_commit(run: RunContext, head: str) -> str:
     mirror = run.mirror
     if not head == mirror.read_ref(head_name(run)) == mirror.read_ref(_ref_of_rewrite(run)):
         with _pack(run) as pack:
-            rows = run.checkout.export(pack, head, mirror.head(run.spec.base_branch), _PACK_CAP_BYTES)
-            mirror.take_pack(pack, head, head_name(run))
+            base = mirror.head(run.spec.base_branch)
+            rows = run.checkout.export(pack, head, base, _PACK_CAP_BYTES)
+            mirror.take_pack(pack, head, head_name(run), base)
         ended = run.history.turn_ended_at or run.history.began_at
         brought, head = head, stamp_commits(run, head, ended, rows)
         if head != brought:

@@ -12,6 +12,7 @@ from runner.gateway.control.claim import take_requested_hosts
 from runner.git.checkout import Checkout
 from runner.run.run_spec import RunSpec, ServiceSpec
 from runner.session.context import RunContext
+from runner.workspaces.card_folder import is_there
 from runner.workspaces.contract import CleanWorkspace, Tenancy, Workspace
 
 # Begin the names of such places; no card has one of them for its id.
@@ -20,10 +21,13 @@ PURPOSES = (GATE, WITNESS, BROWSER, SERVERS, SET_UP)
 
 
 def clear_away(spec: RunSpec) -> None:
-    """Remove the clean checkouts that a killed claim left of this card."""
-    stand = {GATE: True, WITNESS: True, SET_UP: True, BROWSER: spec.reproduction, SERVERS: spec.servers}
-    for purpose in (name for name, needed in stand.items() if needed):
-        _open(spec, f"{purpose}{spec.place}").destroy()
+    """Remove the clean checkouts that a killed claim left of this card.
+
+    A place's folder is made before its containers, and removed after them.
+    """
+    for name in (CardId(f"{purpose}{spec.place}") for purpose in PURPOSES):
+        if is_there(spec.paths.workspaces, name):
+            _open(spec, name).destroy()
 
 
 @contextmanager

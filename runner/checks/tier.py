@@ -143,7 +143,7 @@ def _fail_round(
 def _check(run: RunContext, tier: Tier, command: str) -> tuple[CommandChecked, RanCommand, Stored]:
     """Run one command; return its result as an event, all about it, and the stored log."""
     ran = run_command(run, tier.workspace, command, of_column=tier.clean)
-    why = explain_unfetched(run.mirror.query, tier.head) if ran.exit_code else ""
+    why = explain_unfetched(run.mirror, tier.head) if ran.exit_code else ""
     if why:
         ran.log.add(why)
     log = ran.log.keep(store_of(run.spec.paths))

@@ -65,6 +65,7 @@ class Checkout:
     def __init__(self, workspace: Workspace, mirror: Mirror, committer: Committer, beat: Beat) -> None:
         self._workspace, self._mirror, self._beat = workspace, mirror.path, beat
         self._clean_head = (-1, "")  # HEAD without uncommitted changes, after so many commands
+        self._packed: tuple[tuple[int, str, str], frozenset[str]] | None = None  # what lies on the way out
         self._env = identity(committer) | {
             "LC_ALL": "C",
             "GIT_DIR": ".git",  # wherever a broken one, or its config, points
@@ -97,6 +98,8 @@ class Checkout:
 
     def commit(self, ref: str = "HEAD") -> str:
         """Return the commit that `ref` names, or empty."""
+        if ref == "HEAD" and self._stands():
+            return self._stands()
         ran = self._git("rev-parse", "--verify", "--quiet", "--end-of-options", f"{ref}^{{commit}}")
         return ran.out.strip() if ran.exit_code == 0 else ""
 
@@ -111,15 +114,21 @@ class Checkout:
         counted = self._git("rev-list", "--count", f"{base}..HEAD")
         return int(counted.out.strip()) if counted.exit_code == 0 and base else 0
 
-    def commit_leftovers(self, message: str) -> str:
-        """Commit uncommitted changes, and return the commit of HEAD, or empty."""
+    def commit_leftovers(self, message: str, base: str = "", *unwanted: str) -> str:
+        """Commit uncommitted changes, and return the commit of HEAD, or empty.
+
+        With a `base` the next `export` of HEAD onto it has its pack already, unless HEAD is unwanted.
+        """
         if self._stands():
             return self._stands()
-        ran = self._script("commit", scripts.LEFTOVERS, message)
+        arguments = (self._pack_inside, base, " ".join(unwanted)) if base else ()
+        ran = self._script("commit", scripts.LEFTOVERS, message, *arguments, exporting=bool(base))
         self._must("commit", ran)
-        said = ran.out.strip()
+        said, *rows = ran.out.splitlines() or [""]
         if said and not _COMMIT.fullmatch(said):
             raise WorkspaceError("git rev-parse", said)
+        if base and said not in unwanted:
+            self._packed = (self._workspace.changes, said, base), frozenset(filter(_ROW.fullmatch, rows))
         return self._stand(said)
 
     def put_on(self, onto: str, message: str, *dropped: str) -> tuple[str, ...]:
@@ -171,12 +180,19 @@ class Checkout:
 
         Return set-up's changes, as rows of `git diff-tree --raw`. Raises OversizedRepositoryError too.
         """
-        out, stands = f"{self._workspace.layout.out}/{_PACK}", self._stands()
-        ran = self._script("pack-objects", scripts.EXPORT, out, head, base, exporting=True)
-        self._must("pack-objects", ran)
-        self._stand(stands)
+        packed, self._packed = self._packed, None
+        if packed is None or packed[0] != (self._workspace.changes, head, base):
+            stands = self._stands()
+            ran = self._script("pack-objects", scripts.EXPORT, self._pack_inside, head, base, exporting=True)
+            self._must("pack-objects", ran)
+            self._stand(stands)
+            packed = (0, "", ""), frozenset(filter(_ROW.fullmatch, ran.out.splitlines()))
         self._workspace.collect(_PACK, target, cap_bytes)
-        return frozenset(filter(_ROW.fullmatch, ran.out.splitlines()))
+        return packed[1]
+
+    @property
+    def _pack_inside(self) -> str:
+        return f"{self._workspace.layout.out}/{_PACK}"
 
     def export_apart(
         self, target: Path, base: str, unwanted: Sequence[str], cap_bytes: int
@@ -219,7 +235,8 @@ class Checkout:
         """Leave bundle, patch and session archive in `layout.out`; no bundle of the `known` commits."""
         blocks = str(cap_bytes // 512)
         arguments = (self._workspace.layout.out, base, known, " ".join(patterns), blocks)
-        ran = self._run("bundle", scripts.command(scripts.KEEP, *arguments, prologue=""), exporting=True)
+        command = scripts.command(scripts.KEEP, *arguments, prologue="")
+        ran = self._run("bundle", command, exporting=True, writable=False)
         self._must("bundle", ran)
         rows = ran.out.split("\n")
         commits = next((row for row in rows if _COMMITS.fullmatch(row)), " ")
@@ -264,12 +281,18 @@ class Checkout:
         return PathList(names, ran.flooded or ran.cut or len(names) < len(lines))
 
     def _run(
-        self, what: str, command: tuple[str, ...], *, mirrored: bool = False, exporting: bool = False
+        self,
+        what: str,
+        command: tuple[str, ...],
+        *,
+        mirrored: bool = False,
+        exporting: bool = False,
+        writable: bool = True,
     ) -> Ran:
         child = self._workspace.start(
             command,
             env=self._env,
-            writable=True,
+            writable=writable,
             cap_bytes=_OUTPUT_BYTES,
             mirror=self._mirror if mirrored else None,
             export=exporting,

@@ -124,11 +124,6 @@ take "$1" "$3" "$4" "+$2:refs/cardinal/head" "+refs/heads/$4:refs/remotes/origin
 must checkout --quiet --force --no-track -B "$3" refs/cardinal/head
 {_BEGIN}
 """
-# message; prints the commit of HEAD
-LEFTOVERS = f"""
-{_LEFTOVERS}
-g rev-parse --verify --quiet --end-of-options "HEAD^{{commit}}" || true
-"""
 # message commit, and for a branch that people wrote anew: where it stood before, and the base; says which
 # paths are in conflict. What any of the three has, as it is or rebased, is no work to be put on the commit:
 # `rebase` leaves it out for an upstream that has them all behind it.
@@ -179,6 +174,17 @@ pack "$head" "^$base" || pack "$head" || exit {_CODES["pack-objects"]}
 EXPORT = f"""
 {left_files.SET_UP}
 file=$1 head=$2 base=$3
+{_PACK}
+rows
+"""
+# message; prints the commit of HEAD. With file, base and unwanted commits EXPORT follows, but for those
+LEFTOVERS = f"""
+{_LEFTOVERS}
+head=$(g rev-parse --verify --quiet --end-of-options "HEAD^{{commit}}") || exit 0
+echo "$head"
+file=$2 base=$3
+case " $4 " in *" $head "*) file='' ;; esac
+[ -n "$file" ] || exit 0
 {_PACK}
 rows
 """

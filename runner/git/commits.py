@@ -75,6 +75,17 @@ def lead_to(known: Mapping[str, Commit], head: str, commit: str) -> bool:
     return False
 
 
+def chain(known: Mapping[str, Commit], head: str, commit: str) -> tuple[str, ...] | None:
+    """Return the ids from behind `commit` to `head`, oldest first, where each has one parent and is known."""
+    listed, name = list[str](), head
+    while name != commit:
+        if name not in known or len(known[name].parents) != 1:
+            return None
+        listed.append(name)
+        (name,) = known[name].parents
+    return tuple(reversed(listed))
+
+
 def commit_text(commit: Commit) -> bytes:
     """Return the git object of a commit: only these fields, so no header hides anything."""
     rows = [

@@ -130,6 +130,7 @@ class Mirror:
         self._listed: dict[tuple[str, ...], tuple[str, ...]] = {}
         self._measured: dict[tuple[str, str], DiffStat] = {}
         self._files: dict[str, frozenset[str]] = {}
+        self._entries: dict[str, tuple[str, ...]] = {}
         self.ignored: dict[tuple[str, frozenset[str]], frozenset[str]] = {}  # by `list_ignored`
 
     def beating(self, beat: Beat) -> "Mirror":
@@ -237,9 +238,15 @@ class Mirror:
 
     def files(self, commit: str) -> frozenset[str]:
         if commit not in self._files:
-            listed = self.query("ls-tree", "-r", "--name-only", commit).splitlines()
-            self._files[commit] = frozenset(map(unquote_path, listed))
+            rows = self.list_entries(commit)
+            self._files[commit] = frozenset(unquote_path(row.partition("\t")[2]) for row in rows)
         return self._files[commit]
+
+    def list_entries(self, commit: str) -> tuple[str, ...]:
+        """Return the rows of `git ls-tree -r`. Raises GitError."""
+        if commit not in self._entries:
+            self._entries[commit] = tuple(self.query("ls-tree", "-r", commit).splitlines())
+        return self._entries[commit]
 
     def remember(self, name: str, commit: str) -> None:
         """Point refs/cardinal/`name` at a commit. Nobody else writes this name: it begins with a run's id."""
@@ -249,8 +256,10 @@ class Mirror:
         """Return the commit of refs/cardinal/`name`, or empty."""
         return read_ref(self.path, f"refs/cardinal/{name}")
 
-    def take_pack(self, pack: Path, head: str, name: str) -> None:
+    def take_pack(self, pack: Path, head: str, name: str, base: str = "") -> None:
         """Move a pack with the commit `head` in here, and point refs/cardinal/`name` at it.
+
+        The commit `base`, onto which it was packed, is read with it: it is asked for next.
 
         First every object is checked, in a quarantine: it is sound, the objects that it names are here, and
         trees are no bomb. Raises UnsoundObjectsError, GitLimitError or GitError.
@@ -272,7 +281,7 @@ class Mirror:
         finally:
             shutil.rmtree(quarantine, ignore_errors=True)
         self._check_size()
-        self.remember(name, self.read_commits((head,))[0].commit)
+        self.remember(name, self.read_commits((head, *filter(None, (base,))))[0].commit)
 
     def names_of(self, run_id: str) -> tuple[str, ...]:
         """Return the run's own refs, each as its name without the run and its commit."""
@@ -364,7 +373,11 @@ class Mirror:
         """Return the ids of the commits of `head` without those of `known`, oldest first."""
         if head in known:
             return ()
-        wanted = (head, *(f"^{commit}" for commit in known if commit))
+        without = tuple(dict.fromkeys(filter(None, known)))
+        straight = commits.chain(self._known, head, without[0]) if len(without) == 1 else None
+        if straight is not None:
+            return straight
+        wanted = (head, *(f"^{commit}" for commit in without))
         if wanted not in self._listed:
             listed = self.query("rev-list", "--topo-order", "--reverse", *wanted, "--")
             self._listed[wanted] = tuple(listed.split())

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from runner.errors import GitLimitError
 from runner.git.commits import unquote_path
+from runner.git.mirror import Mirror
 from runner.text.plain import one_line
 
 Query = Callable[..., str]
@@ -23,20 +24,20 @@ _ROW = re.compile(r"(?P<mode>\d+) \w+ (?P<name>[0-9a-f]+) +(?P<size>\d+|-)\t(?P<
 _SUBMODULE = "160000"
 
 
-def explain_unfetched(query: Query, commit: str) -> str:
-    """Return a sentence for people on each kind that the commit names, or empty; `query` runs git.
+def explain_unfetched(mirror: Mirror, commit: str) -> str:
+    """Return a sentence for people on each kind that the commit names, or empty.
 
     It is empty, too, for more files than git can list here. Raises GitError.
     """
     try:
-        return " ".join(_sentences(query, commit))
+        return " ".join(_sentences(mirror, commit))
     except GitLimitError:
         return ""
 
 
-def _sentences(query: Query, commit: str) -> Iterator[str]:
+def _sentences(mirror: Mirror, commit: str) -> Iterator[str]:
     modules, attributes = [], []
-    for row in query("ls-tree", "-r", commit).splitlines():
+    for row in mirror.list_entries(commit):
         what, _, path = row.partition("\t")
         if what.startswith(_SUBMODULE):
             modules.append(unquote_path(path))
@@ -47,8 +48,8 @@ def _sentences(query: Query, commit: str) -> Iterator[str]:
             f"The repository has submodules ({_name_paths(modules)}): Cardinal does not fetch them, and a"
             " check that needs them fails unless `setup` fetches them (see docs/checks.md)."
         )
-    if any(map(_LFS.search, _texts(query, attributes[:_MAX_ATTRIBUTES]))):
-        pointers = _pointers(query, commit)
+    if any(map(_LFS.search, _texts(mirror.query, attributes[:_MAX_ATTRIBUTES]))):
+        pointers = _pointers(mirror.query, commit)
         if pointers:
             yield (
                 f"The repository has files in Git LFS ({_name_paths(pointers)}): Cardinal does not fetch"

@@ -1,6 +1,6 @@
 """The contract of a guard: the change that it judges, and its breaches. No guard has I/O."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -98,6 +98,7 @@ class Guard(Protocol):
 
     FINDS: str  # the subject of a sentence, for people
     ACTION: str  # ask or deny, where the policy does not have its key
+    LOAD: Callable[[], object] | None = None  # what takes it long before its first change
 
     def find_breaches(self, change: Change, rules: Guards) -> Iterator[Breach]:
         """Yield the breaches of the rules."""

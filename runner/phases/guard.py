@@ -8,7 +8,7 @@ from hashlib import sha256
 from ledger.events.guard import GuardsJudged, Violation
 from ledger.events.witness import CheckWitnessed, Witnessed, is_fewer
 from ledger.rows.limit_answers import PUBLISH_PROTECTED, STOP, Subject
-from runner.branch.export import export_commit, list_published, peoples, read_base_head
+from runner.branch.export import commit_work, export_commit, list_published, peoples, read_base_head
 from runner.checks.by_path import all_lines
 from runner.checks.repair_limits import check_refusals
 from runner.guards import builtin
@@ -36,7 +36,7 @@ def enforce_guards(run: RunContext, start: str) -> bool:
     """
     worked = False
     while True:
-        head = run.checkout.commit_leftovers(f"Work of run {run.spec.run_id} on {run.spec.reference}")
+        head = commit_work(run, f"Work of run {run.spec.run_id} on {run.spec.reference}", start)
         if not head or head == start:
             return worked
         head = export_commit(run, head)

@@ -1,6 +1,6 @@
 """Prepare phase: mirror, workspace, and a branch on top of its base."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from ledger.events.agent import SessionLost
 from ledger.events.artifact import BRIEFING, SET_ASIDE, SET_ASIDE_NAME
@@ -146,13 +146,14 @@ def admit(run: RunContext, *, allow_unsandboxed: bool) -> None:
     """
     spec = run.spec
     clear_away(spec)
-    run.step(RunState.PREPARING)
     briefing, digest = spec.briefing, digest_of(spec.briefing.text)
+    told: tuple[RunEvent, ...] = ()
     if run.history.instructed.briefed != digest:
         event = BriefingMade(spec.run_id, briefing.text, digest, briefing.omitted, briefing.issue, spec.base)
         said = (*_say_unlike(spec), *_say_effort(run))
-        run.log.append(event, *keep(run, "briefing.md", BRIEFING, briefing.text), *said)
-    _instruct(run)
+        told = (event, *keep(run, "briefing.md", BRIEFING, briefing.text), *said)
+    run.log.append(*run.steps_to(RunState.PREPARING), *told, *_list_instructions(run))
+    run.workspace.equip({file.path: file.content for file in spec.equipment.files})
     run.deliver_answers()
     workspaces.require_program(run.agent, spec.workspace)
     if spec.tools.network not in run.workspace.networks:
@@ -211,7 +212,7 @@ def tell_what_is_missing(run: RunContext, base: str) -> None:
     """Record the missing parts of every checkout for people, before the first turn."""
     if run.history.turn is not None:
         return
-    lacks = (explain_unfetched(run.mirror.query, base), run.mirror.explain_missing())
+    lacks = (explain_unfetched(run.mirror, base), run.mirror.explain_missing())
     if text := " ".join(filter(None, lacks)):
         run.log.append(Progressed(run.spec.run_id, text))
 
@@ -368,15 +369,14 @@ def _commit_of_last_stage(run: RunContext) -> str:
     return next((visit.snapshot.head for visit in visits if visit.snapshot is not None), "")
 
 
-def _instruct(run: RunContext) -> None:
-    """Record new instructions, and put the files of skills in place."""
+def _list_instructions(run: RunContext) -> Iterator[RunEvent]:
+    """Yield the events of new instructions."""
     spec, history = run.spec, run.history.instructed
     if spec.equipment.considered != history.considered:
-        run.log.append(SkillsChosen(spec.run_id, spec.equipment.considered))
+        yield SkillsChosen(spec.run_id, spec.equipment.considered)
     stacked = stack_event(spec.run_id, spec.stack)
     if stacked.digest != history.digest:
-        run.log.append(stacked)
-    run.workspace.equip({file.path: file.content for file in spec.equipment.files})
+        yield stacked
 
 
 def forget_session(run: RunContext) -> None:

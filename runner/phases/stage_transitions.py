@@ -8,7 +8,7 @@ from ledger.events.brief import StageBriefed
 from ledger.events.run import UsageMetered
 from ledger.rows.limit_answers import question
 from ledger.states import RunState
-from runner.branch.export import export_commit, head_name
+from runner.branch.export import commit_work, export_commit, head_name
 from runner.checks.places import note_hosts, start_command
 from runner.errors import CommandTimeoutError
 from runner.exec.child import finish
@@ -91,7 +91,7 @@ def exit_stage(run: RunContext, visit: StageVisit) -> None:
     _tidy(run, visit, stage)
     if may_edit(stage):
         said = f"Stage {stage.name} of run {spec.run_id} on {spec.reference}"
-        head = run.checkout.commit_leftovers(said)
+        head = commit_work(run, said, begun)
     else:
         begun = head = stands_at(run, visit)
         if stage.cleanup or run.checkout.commit() != head:

@@ -38,11 +38,11 @@ def validate_work(run: RunContext, start: str) -> None:
         head = export_commit(run, publish_early(run) or head)
         if needs_change and not has_changes(run, head, start):  # it had only what set-up left
             return
-        run.step(RunState.VALIDATING)
         checks = checks_of(run.mirror, run.spec.validation, run.mirror.head(run.spec.base_branch), head)
         if checks.waived:
             _waive(run, head)
             return
+        run.step(RunState.VALIDATING)
         if _has_passed_already(run, checks, head) or _pass(run, checks, head):
             return
         check_repairs(run)
@@ -76,8 +76,8 @@ def has_changes(run: RunContext, head: str, start: str) -> bool:
 def _waive(run: RunContext, head: str) -> None:
     """Record that the policy waives the checks of this commit."""
     base = run.mirror.head(run.spec.base_branch)
-    if run.history.waived != head:
-        run.log.append(ValidationWaived(run.spec.run_id, head, base, run.spec.validation.definition))
+    waived = ValidationWaived(run.spec.run_id, head, base, run.spec.validation.definition)
+    run.log.append(*run.steps_to(RunState.VALIDATING), *((waived,) if run.history.waived != head else ()))
 
 
 def _has_passed_already(run: RunContext, checks: ValidationSpec, head: str) -> bool:

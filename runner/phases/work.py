@@ -50,7 +50,6 @@ def make_plan(run: RunContext) -> None:
                 raise AwaitApproval
             run.log.append(PlanApproved(run.spec.run_id, plan.revision, "policy"))
             return
-        run.step(RunState.PLANNING)
         before = plan.revision if plan else 0
         if plan is None:
             take_turn(run, Phase.PLAN, "plan")
@@ -70,13 +69,11 @@ def do_work(run: RunContext) -> None:
     if cut:
         resume(run, cut)
     elif turn not in run.history.turns:
-        run.step(RunState.WORKING)
         take_turn(run, phase, turn)
     deliver_answer(run)
     for number in range(1, REPORTS + 1):
         if run.history.finish is not None:
             return
-        run.step(RunState.WORKING)
         take_turn(run, Phase.REPORT, f"report-{number}")
     if run.history.finish is None:
         raise fail("gave_up", "the agent ended without a report, and gave none when it was asked for one")
@@ -84,7 +81,6 @@ def do_work(run: RunContext) -> None:
 
 def resume(run: RunContext, turn: TurnRecord) -> None:
     """Play an interrupted turn again."""
-    run.step(RunState.WORKING)
     take_turn(run, Phase(turn.phase), turn.turn, detail=_detail_of(run, turn))
 
 
@@ -94,7 +90,6 @@ def deliver_answer(run: RunContext) -> None:
     turn = f"heed-{question.question_id}" if question else ""
     delivered = run.history.turns.get(turn)
     if question is not None and (delivered is None or delivered.outcome != "done"):
-        run.step(RunState.WORKING)
         reopen_stage(run, "heed")
         take_turn(run, Phase.HEED, turn, detail=question.words)
 
@@ -110,7 +105,6 @@ def _detail_of(run: RunContext, turn: TurnRecord) -> str:
 
 def repair(run: RunContext, iteration: int, failing: str) -> None:
     """Give the failing output to the same session, or to that of the last stage that may edit."""
-    run.step(RunState.WORKING)
     reopen_stage(run, "repair")
     take_turn(run, Phase.REPAIR, f"repair-{iteration}", detail=failing)
     close(run)
@@ -118,7 +112,6 @@ def repair(run: RunContext, iteration: int, failing: str) -> None:
 
 def repair_change(run: RunContext) -> None:
     """Let the same session, or that of the last stage that may edit, undo the refused parts of the change."""
-    run.step(RunState.WORKING)
     reopen_stage(run, "repair")
     take_turn(run, Phase.REPAIR, run.history.guards.turn, detail=_refusal_text(run))
     close(run)
@@ -160,7 +153,8 @@ def take_turn(run: RunContext, phase: Phase, turn: str, *, detail: str = "") -> 
         investigates=spec.investigates,
         effort=spec.effort if spec.effort in run.agent.efforts else "",
     )
-    result = play_turn(run, task)
+    state = RunState.PLANNING if phase in READ_ONLY else RunState.WORKING
+    result = play_turn(run, task, state)
     if result.session_gone and task.session_id:  # a killed agent may not have written it to its disk yet
         run.log.append(SessionLost(spec.run_id, task.session_id), Progressed(spec.run_id, _LOST))
         take_turn(run, phase, turn, detail=detail)  # once more at most: this one has no session to lose

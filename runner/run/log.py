@@ -154,12 +154,23 @@ class RunLog:
 
     @contextmanager
     def holding(self, for_s: float) -> Iterator[None]:
-        """Extend the claim for a step as `hold` does, and no longer than the step takes."""
-        self.hold(for_s)
+        """Extend the claim for a step as `hold` does, and no longer than the step takes.
+
+        With a heartbeat nothing is written but a renewal that is due.
+        """
+        self._announce(for_s)
         try:
             yield
         finally:
-            self.hold(0)
+            self._announce(0)
+
+    def _announce(self, for_s: float) -> None:
+        if self._heartbeat is None or not self._heartbeat.lives:
+            self.hold(for_s)
+        else:
+            self._heartbeat.silence.allow(for_s)
+            if self._renewal_is_due():
+                self._insist(self._renew)
 
     def _renew(self, _again: bool, for_s: float = 0.0) -> None:
         with self._writing(renews=True, for_s=for_s):

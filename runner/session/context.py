@@ -182,8 +182,12 @@ class RunContext:
 
     def step(self, after: RunState) -> None:
         """Move the run's state, unless it is there already."""
-        if self.history.state is not after:
-            self.log.append(RunStepped(self.spec.run_id, self.history.state, after))
+        self.log.append(*self.steps_to(after))
+
+    def steps_to(self, after: RunState) -> tuple[RunStepped, ...]:
+        """Return the event that moves the run's state; none where it is there already."""
+        before = self.history.state
+        return () if before is after else (RunStepped(self.spec.run_id, before, after),)
 
     def ask(
         self,

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from ledger.events.run import RunStopAsked
 from ledger.events.turn import SteeringHeard, TurnEnded, TurnStarted
+from ledger.states import RunState
 from runner.agents import contract
 from runner.agents.board_tools import offer_tools
 from runner.exec.child import BEAT_S, DEFAULT_GRACE, SIGKILLED, Child, StopGrace
@@ -276,8 +277,8 @@ class Turn:
         return f"the agent's program {how}" + (f": {last}" if last else "")
 
 
-def play_turn(run: RunContext, task: contract.Task) -> TurnResult:
-    """Play `task` with the agent, and leave nothing of it running.
+def play_turn(run: RunContext, task: contract.Task, state: RunState) -> TurnResult:
+    """Play `task` with the agent, the run being in that state, and leave nothing of it running.
 
     Raises SpawnError, ScenarioError or another RunnerError when it cannot start, StaleClaimError when the
     claim was taken over meanwhile; the agent is dead then too.
@@ -286,7 +287,8 @@ def play_turn(run: RunContext, task: contract.Task) -> TurnResult:
     dialogue = run.agent.begin(task, run.workspace.layout)
     command = dialogue.command
     payer = run.payer(task.model)
-    run.log.append(TurnStarted(run.spec.run_id, task.phase, task.turn, task.session_id, payer))
+    begun = TurnStarted(run.spec.run_id, task.phase, task.turn, task.session_id, payer)
+    run.log.append(*run.steps_to(state), begun)
     in_prompt = tuple(run.history.steering)
     gateway = run.gateway
     if gateway is not None:

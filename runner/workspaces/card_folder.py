@@ -329,7 +329,11 @@ class Folder:
             return
         for name in _PARTS:
             part = self.root / name
-            if part.stat().st_uid != uid:
+            if part.stat().st_uid == uid:
+                continue
+            if not any(part.iterdir()):  # as for every new place
+                os.chown(part, uid, gid)
+            else:
                 done = _program("the workspace", "chown", "-R", "-h", f"{uid}:{gid}", "--", str(part))
                 if done.returncode != 0:
                     raise WorkspaceError("giving the workspace away", done.stderr.decode(errors="replace"))

@@ -43,4 +43,5 @@ def carry_out(context: OutboxContext, intent: OpenPull, entry: Entry) -> ActResu
         opened = PullOpened(intent.card_id, *where, pull.head, pull.draft)
         return (opened, *same_issue.share_pull(db, opened))
 
-    return ActResult(str(pull.number), text_digest(body), events)
+    # An earlier attempt wrote the description as it was then.
+    return ActResult(str(pull.number), "" if pull_look else text_digest(body), events)

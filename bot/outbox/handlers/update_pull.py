@@ -2,6 +2,7 @@
 
 from bot.github.api import pulls
 from bot.outbox.contract import Act, ActResult
+from bot.outbox.handlers.open_pull import ACT as OPENED
 from bot.outbox.posting import last_of
 from bot.outbox.targets import pull_of, read_row, story_of
 from bot.render.markdown.marker import put_part, text_digest
@@ -11,14 +12,15 @@ from ledger.events.run import RESTORED
 from ledger.queue.outbox import Entry
 from ledger.states import Ending
 from ledger.views import checks
-from rules.intents.outbound import UpdatePull
+from rules.intents.outbound import OpenPull, UpdatePull
 
 # One description per card.
 ACT = Act("pull-body:{card_id}", ordered=True, coalesce=True)
 
 
 def carry_out(context: OutboxContext, intent: UpdatePull, entry: Entry) -> ActResult:
-    """Write Cardinal's part if it differs from the last written one; people's text around it stays.
+    """Write Cardinal's part if it differs from the last written one, be it with the opening; people's text
+    around it stays.
 
     Without a pull request, or if people removed that part, do nothing.
     """
@@ -40,7 +42,7 @@ def carry_out(context: OutboxContext, intent: UpdatePull, entry: Entry) -> ActRe
             changes["title"] = pull_look.title.removeprefix(pulls.UNREADY)
         else:
             body = pull_body.unready(body)
-    last = last_of(context, entry.key)
+    last = last_of(context, entry.key) or last_of(context, OPENED.key(OpenPull(card.card_id, card.run_id)))
     act_result = ActResult(str(pull.number), text_digest(body))
     if last is None or (last.remote_id, last.digest) != (act_result.remote_id, act_result.digest):
         pull_look = pull_look or pulls.read(context.hub, pull.repository, pull.number)

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
+from threading import Lock
 from typing import TYPE_CHECKING
 
 from runner.guards.contract import NOTHING, Breach, Change, breach
@@ -27,6 +28,7 @@ _DOUBTFUL = (
 _PIECE = 12_000  # characters; within a piece, time may grow with the square of what some rules match
 _OVERLAP = 2_000
 
+_COMPILING = Lock()
 _LOOKS = {0xFE0E: None, 0xFE0F: None}  # behind a letter nobody sees them
 
 
@@ -66,7 +68,7 @@ def _strip_signs(line: str) -> str:
 
 def _scan(text: str) -> Iterator[tuple[int, tuple[bool, bool, str]]]:
     """Yield the line of each secret, and its rank: is it doubtful, is its rule not ours, and which one."""
-    for finding in _scanner().scan(text.encode("utf-8", "replace")):
+    for finding in load_scanner().scan(text.encode("utf-8", "replace")):
         if finding.visible:  # the others are no secrets, and only help to judge their neighbours
             source, _, name = finding.rule_id.partition(".")
             rule = name.removeprefix("secrets/")
@@ -74,15 +76,21 @@ def _scan(text: str) -> Iterator[tuple[int, tuple[bool, bool, str]]]:
 
 
 @cache
-def _scanner() -> "Scanner":
-    """Return the compiled rules: 4 s of work, or 0.3 s with those that an earlier process cached."""
+def _compile_rules() -> "Scanner":
     from kingfisher_sdk import Rules, Scanner  # 36 MB of code, which is not needed where nothing is searched
 
     return Scanner(Rules([RULES]))
 
 
+def load_scanner() -> "Scanner":
+    """Return the compiled rules, made once: 0.3 s of work, and several times that on a busy machine."""
+    with _COMPILING:
+        return _compile_rules()
+
+
 FINDS = "Keys, tokens and private keys in added lines, file names, messages (doubtful ones are asked about)"
 ACTION = "deny"
+LOAD = load_scanner
 _ADVICE = "take it out of every commit, and have its owner replace it"
 _UNREAD = "make the change smaller, so that all of it can be looked through"
 

@@ -11,8 +11,10 @@ from bot.admin.doctor import THEMES
 from bot.ingest.events import EVENTS
 from bot.outbox.handlers import ACTS
 from rules.registry import ACTIONS, ARCHETYPES, COMMANDS, HANDLERS, PROFILES
+from runner.agents import AGENTS
+from runner.guards.builtin import GUARDS
 before = set(sys.modules)
-for registry in (THEMES, EVENTS, ACTS, ACTIONS, ARCHETYPES, COMMANDS, HANDLERS, PROFILES):
+for registry in (THEMES, EVENTS, ACTS, ACTIONS, ARCHETYPES, COMMANDS, HANDLERS, PROFILES, AGENTS, GUARDS):
     dict(registry.all())
 print(sorted(set(sys.modules) - before))
 """

@@ -32,6 +32,17 @@ def test_the_description_follows_the_report_and_is_written_only_on_change(stage:
     assert len(stage.calls("PATCH")) == edits
 
 
+def test_what_the_opening_wrote_is_not_written_again(stage: Stage) -> None:
+    stage.push()
+    stage.do(OpenPull(stage.card_id, RUN))
+    before = len(stage.calls())
+    stage.do(UpdatePull(stage.card_id))
+    assert stage.calls()[before:] == []
+    stage.happen(FinalReported(RUN, "Totals add up.", (), (), ()))
+    stage.do(UpdatePull(stage.card_id))
+    assert len(stage.calls("PATCH")) == 1
+
+
 def test_a_revision_is_added_to_what_the_description_says_of_the_whole_change(stage: Stage) -> None:
     pull = stage.pull()
     stage.happen(FinalReported(RUN, "Totals add up.", ("cart.py adds",), ("the sum",), ()))

@@ -32,7 +32,7 @@ from runner.errors import OversizedRepositoryError
 from runner.git.checkout import Checkout
 from runner.git.mirror import Mirror
 from runner.run.log import RunLog
-from runner.run.run_spec import BrowserStep, Limits, ReproductionSpec, RunSpec, ToolServerSpec
+from runner.run.run_spec import BrowserStep, Limits, ReproductionSpec, RunSpec
 from runner.run.secrecy import Secrecy
 from runner.session import keep
 from runner.session.context import RunContext
@@ -110,7 +110,7 @@ def test_a_run_that_is_killed_after_it_does_not_play_it_again(world: World) -> N
 
 
 def test_what_a_killed_claim_left_in_clean_places_goes_before_the_next_begins(world: World) -> None:
-    spec, _ = world.claim(world.spec(reproduction=WANTED, servers=(ToolServerSpec("docs", ("docs",)),)))
+    spec, _ = world.claim(world.spec())
     rooms = [world.places.workspaces / f"{purpose}{spec.card_id}/repo" for purpose in PURPOSES]
     for room in rooms:
         room.mkdir(parents=True)

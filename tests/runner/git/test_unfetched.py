@@ -1,6 +1,7 @@
 """Submodules and files in Git LFS: people read why a check cannot have them."""
 
 import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -55,7 +56,7 @@ def with_submodules(world: World, *paths: str, at: str = "1" * 40, url: str = "h
 
 def test_submodules_are_named_up_to_three(world: World) -> None:
     head = with_submodules(world, "libs/a", "libs/b", "libs/c", "libs/ü", "x")
-    said = explain_unfetched(mirrored(world).query, head)
+    said = explain_unfetched(mirrored(world), head)
     assert said.startswith(
         "The repository has submodules (libs/a, libs/b, libs/c and 2 more): Cardinal does not"
     )
@@ -77,18 +78,19 @@ def test_files_in_lfs_are_named_where_they_are_pointers(
     world: World, files: dict[str, str], named: str
 ) -> None:
     head = world.commit(files)
-    said = explain_unfetched(mirrored(world).query, head)
+    said = explain_unfetched(mirrored(world), head)
     assert (f"files in Git LFS {named}:" in said) if named else said == ""
 
 
 def test_more_files_than_can_be_listed_are_explained_by_nothing(world: World) -> None:
-    head, mirror = with_submodules(world, "libs/x"), mirrored(world)
+    class CrowdedMirror(Mirror):
+        def query(self, *args: str, given: bytes = b"", objects: Path | None = None) -> str:
+            raise GitLimitError(args[0], "64 MB for its answer")
 
-    def listing(*words: str, **_given: object) -> str:
-        raise GitLimitError(words[0], "64 MB for its answer")
-
-    assert explain_unfetched(mirror.query, head)
-    assert explain_unfetched(listing, head) == ""
+    head = with_submodules(world, "libs/x")
+    assert explain_unfetched(mirrored(world), head)
+    crowded = CrowdedMirror(world.places.mirrors, REPOSITORY, world.remote, lambda: None)
+    assert explain_unfetched(crowded, head) == ""
 
 
 def test_people_and_agents_read_why_a_check_cannot_have_a_submodule(world: World) -> None:

@@ -13,8 +13,10 @@ import pytest
 import yaml
 from kingfisher_sdk import Rules
 
+from runner.guards import builtin
 from runner.guards.builtin import secrets
 from runner.guards.builtin.secrets import RULES, find_secrets
+from runner.run.run_spec import Guards
 from tests.house.source import ROOT
 
 LETTERS, DIGITS, HEX = string.ascii_letters, string.digits, "0123456789abcdef"
@@ -227,6 +229,13 @@ def test_what_searches_nothing_does_not_load_the_scanner() -> None:
         [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True, timeout=60
     )
     assert ran.stdout == "False\n"
+
+
+@pytest.mark.parametrize(("action", "loaded"), [("deny", 1), ("allow", 0)])
+def test_a_guard_in_force_compiles_its_rules_beside_the_agent(action: str, loaded: int) -> None:
+    secrets._compile_rules.cache_clear()
+    builtin.load_ahead(Guards({"secrets": action})).join(60)
+    assert secrets._compile_rules.cache_info().currsize == loaded
 
 
 def test_the_page_names_the_version_of_the_rules() -> None:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from ledger.events.run import UsageMetered
+from ledger.states import RunState
 from runner.agents.adapters.scripted import Scripted
 from runner.agents.contract import Phase
 from runner.gateway.control.link import Gateway
@@ -35,6 +36,7 @@ def test_a_turn_has_the_tokens_that_earlier_ones_left(world: World) -> None:
     assert isinstance(gateway, Recorded)
     try:
         run = RunContext(spec, log, world.clock, Scripted(), workspace, mirror, checkout, gateway)
+        run.step(RunState.PREPARING)
         take_turn(run, Phase.WORK, "work")
     finally:
         gateway.close()
