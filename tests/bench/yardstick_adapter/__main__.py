@@ -204,9 +204,8 @@ def main() -> int:
     address = f"http://127.0.0.1:{port}"
     with launch.up(home, launch.own_environment(), file.parent / f"replica-{instance}.log", address):
         observer = Observer(url)
-        until(lambda: observer.knows(github["issues"]), "the board is known")
         producer = Producer(address, github, int(environ.get("JOB_PAYLOAD_BYTES", "256")), stopping)
-        producer.start()
+        threading.Thread(target=_begin, args=(producer, observer), daemon=True).start()
         emit(kind="descriptor", **MANIFEST, started_at=timestamp())
         if environ.get("PRODUCER_MODE", "fixed") == "fixed":
             pace = threading.Thread(target=_follow_tokens, args=(producer,), daemon=True)
@@ -216,6 +215,12 @@ def main() -> int:
         pace.start()
         _sample(producer, observer, float(environ.get("SAMPLE_EVERY_S", "5")), stopping)
     return 0
+
+
+def _begin(producer: Producer, observer: Observer) -> None:
+    """Send the first job once the board is known."""
+    until(lambda: observer.knows(producer.github["issues"]), "the board is known")
+    producer.start()
 
 
 def _follow_tokens(producer: Producer) -> None:
