@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from sqlalchemy import Connection
+from sqlalchemy.exc import OperationalError
 
 from bot.bootstrap import Services
 from bot.github.errors import RateLimitedError, TokenError, UnavailableError
@@ -36,7 +37,8 @@ MAX_ATTEMPTS = 8
 MAX_RETRY_AGE = timedelta(hours=24)  # of an outage: GitHub sends no delivery twice
 MAX_RETRY_S = 60
 NO_END = 1_000_000  # attempts: PATIENCE ends before
-OUTAGES = (UnavailableError, RateLimitedError, TokenError)
+# Of GitHub, or of the ledger: its server is away, ended the session, or gave the turn to others for too long.
+OUTAGES = (UnavailableError, RateLimitedError, TokenError, OperationalError)
 
 
 class DeliveryError(CardinalError):
@@ -122,7 +124,7 @@ def ingest(
     """Record one delivery's events and return the cards to refresh.
 
     `content` is what the delivery says, where it was read before. A failed delivery is tried again and
-    quarantined after MAX_ATTEMPTS, or after a day if GitHub is down; the error is recorded and raised. While
+    quarantined after MAX_ATTEMPTS, or after a day of OUTAGES; the error is recorded and raised. While
     GitHub's limit is spent it waits, those of apps longer than people's.
     """
     delivery = inbox.claim(services.engine, delivery_id, lease_s=CLAIM_S)

@@ -41,6 +41,7 @@ from tests.bench import (
     story,
     sweeping,
     takeover,
+    yardstick,
 )
 from tests.bench.figures import Figure, say
 
@@ -71,7 +72,8 @@ PARTS = {
     "hooks": hooks.measure,
     "commands": commands.measure,
 }
-PEERS = {"peers": peers.measure}  # fetches programs of others: only when it is asked for
+# Only when they are asked for: one fetches programs of others, one takes twenty minutes.
+ON_REQUEST = {"peers": peers.measure, "yardstick": yardstick.measure}
 
 
 def main() -> int:
@@ -79,7 +81,9 @@ def main() -> int:
     `docs/reference/benchmark.md` does not know a figure with its goal.
     """
     words = argparse.ArgumentParser(prog="scripts/bench", description=__doc__)
-    words.add_argument("--only", choices=sorted(PARTS), action="append", help="measure this part alone")
+    words.add_argument(
+        "--only", choices=sorted(PARTS | ON_REQUEST), action="append", help="measure this part alone"
+    )
     words.add_argument(
         "--quick",
         action="store_true",
@@ -98,9 +102,9 @@ def main() -> int:
     choice = words.parse_args()
     if choice.quick and choice.record:
         words.error("--quick measures nothing that is worth keeping")
-    wanted = [name for name in PARTS if name == "limits" or name in (choice.only or PARTS)]
+    wanted = [name for name in PARTS | ON_REQUEST if name == "limits" or name in (choice.only or PARTS)]
     if choice.peers:
-        wanted = ["limits", *PEERS]
+        wanted = ["limits", "peers"]
     figures = list(_measured(wanted, quick=choice.quick))
     raw = {figure.name: figure for figure in figures}
     entries = {figure.name: figure.to_json(raw.get(figure.raw)) for figure in figures}
@@ -130,7 +134,7 @@ def _part(name: str, *, quick: bool) -> list[Figure]:
     start = time.perf_counter()
     say(f"{name} …")
     figures = []
-    for figure in (PARTS | PEERS)[name](quick=quick):
+    for figure in (PARTS | ON_REQUEST)[name](quick=quick):
         say(f"  {figure.name}: {figure.value:.3f} {figure.unit}" + ("  MISSED" * (figure.met is False)))
         for part, count in figure.parts.items():
             say(f"  {count:6g} {part}")

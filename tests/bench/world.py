@@ -22,23 +22,24 @@ def running(
     """
     with tempfile.TemporaryDirectory(prefix="cardinal-bench-", ignore_cleanup_errors=True) as name:
         root = Path(name)
-        with _forge(root) as url, cardinal(url, root, settings=settings, more_env=more_env) as scene:
+        with forge(root) as url, cardinal(url, root, settings=settings, more_env=more_env) as scene:
             yield scene
 
 
 @contextmanager
-def _forge(root: Path) -> Iterator[str]:
+def forge(root: Path) -> Iterator[str]:
+    """Run a forge in a process of its own until the block ends; give its address."""
     command = [sys.executable, "-m", "forge", "--root", str(root / "forge")]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as forge:
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         try:
-            assert forge.stdout is not None
-            said = forge.stdout.readline()
+            assert process.stdout is not None
+            said = process.stdout.readline()
             if not said:
-                raise RuntimeError(f"the forge did not start: exit status {forge.wait(STOP_S)}")
+                raise RuntimeError(f"the forge did not start: exit status {process.wait(STOP_S)}")
             yield said.split()[-1]
         finally:
-            forge.terminate()
+            process.terminate()
             try:
-                forge.wait(STOP_S)
+                process.wait(STOP_S)
             except subprocess.TimeoutExpired:
-                forge.kill()
+                process.kill()

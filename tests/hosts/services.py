@@ -102,10 +102,22 @@ def running(root: Path) -> Iterator[Services]:
 
 def postgresql(root: Path) -> Service:
     """Return a new PostgreSQL, which is not running yet."""
+    settings = (f"listen_addresses={network.DATABASE}", "fsync=off", "max_connections=200")
+    # SIGQUIT: all of it ends at once, and what was not committed is gone, as after a crash.
+    service = new_postgresql(DATA, root, *settings, answers=_database_answers, stop_signal=3)
+    with (DATA / "db/pg_hba.conf").open("a") as rights:
+        rights.write(f"host all all {network.NET}0/24 trust\n")
+    return service
+
+
+def new_postgresql(
+    data: Path, root: Path, *settings: str, answers: Callable[[], bool], stop_signal: int
+) -> Service:
+    """Make a cluster below the new folder `data`, where its socket is, too; it is not running yet."""
     programs = max(Path("/usr/lib/postgresql").glob("*/bin"), key=lambda path: float(path.parent.name))
-    DATA.mkdir(mode=0o700)
-    subprocess.run(("chown", "postgres:", str(DATA)), check=True, timeout=60)
-    cluster = DATA / "db"
+    data.mkdir(mode=0o700)
+    subprocess.run(("chown", "postgres:", str(data)), check=True, timeout=60)
+    cluster = data / "db"
     options: tuple[str, ...] = ("-U", "cardinal", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync")
     made = subprocess.run(
         (*_AS_POSTGRES, str(programs / "initdb"), "-D", str(cluster), *options),
@@ -116,13 +128,9 @@ def postgresql(root: Path) -> Service:
         check=False,
     )
     assert made.returncode == 0, made.stderr
-    with (cluster / "pg_hba.conf").open("a") as rights:
-        rights.write(f"host all all {network.NET}0/24 trust\n")
-    command = (*_AS_POSTGRES, str(programs / "postgres"), "-D", str(cluster), "-k", str(DATA))
-    settings = (f"listen_addresses={network.DATABASE}", "fsync=off", "max_connections=200")
+    command = (*_AS_POSTGRES, str(programs / "postgres"), "-D", str(cluster), "-k", str(data))
     options = tuple(word for setting in settings for word in ("-c", setting))
-    # SIGQUIT: all of it ends at once, and what was not committed is gone, as after a crash.
-    return Service("postgresql", (*command, *options), root / "postgresql.log", _database_answers, 3)
+    return Service("postgresql", (*command, *options), root / "postgresql.log", answers, stop_signal)
 
 
 def redis_server(root: Path) -> Service:

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.bench import record
-from tests.bench.__main__ import PARTS, PEERS
+from tests.bench.__main__ import ON_REQUEST, PARTS
 from tests.bench.figures import Figure
 from tests.house.source import ROOT
 
@@ -50,5 +50,5 @@ def test_every_part_is_measured_and_ci_plays_all_of_them() -> None:
         for path in ROOT.glob("tests/bench/*.py")
         if "\ndef measure(" in path.read_text(encoding="utf-8")
     }
-    assert measuring == {measure.__module__.rpartition(".")[2] for measure in (PARTS | PEERS).values()}
+    assert measuring == {measure.__module__.rpartition(".")[2] for measure in (PARTS | ON_REQUEST).values()}
     assert "scripts/bench --quick" in (ROOT / ".ci/run").read_text(encoding="utf-8")

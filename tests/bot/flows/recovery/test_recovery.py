@@ -3,12 +3,14 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime
+from pathlib import Path
 
 import pytest
 from pysqlite3 import dbapi2 as sqlite
 from sqlalchemy import Engine, event
 from sqlalchemy.exc import OperationalError
 
+from bot.ingest import delivery
 from bot.reactor import reactor
 from bot.runspec import retry
 from bot.scheduler import dispatch, jobs, ticker
@@ -17,6 +19,7 @@ from forge.store.board import Item
 from ledger.errors import StaleClaimError
 from ledger.event import Event
 from ledger.events.board import CardMoved
+from ledger.events.conversation import PersonSaid
 from ledger.events.run import Progressed, RunEnded, RunRequeued
 from ledger.ids import CardId, DeliveryId, RunId
 from ledger.log import event_store
@@ -27,6 +30,7 @@ from rules.intents.outbound import Decision
 from rules.policy.model import Policy
 from rules.snapshot import Snapshot
 from tests.bot.flows.cardinal import Cardinal
+from tests.bot.flows.opening import opened
 from tests.bot.flows.settings import with_column
 
 
@@ -158,6 +162,35 @@ def test_github_being_away_for_a_while_neither_loses_nor_doubles_a_word(cardinal
     assert len(cardinal.told(item)) == 2
     assert cardinal.forge.store.faults.api[0].count == 0
     cardinal.assert_no_leftovers()
+
+
+END_SESSION = """
+CREATE FUNCTION end_session() RETURNS trigger LANGUAGE plpgsql
+  AS 'BEGIN PERFORM pg_terminate_backend(pg_backend_pid()), pg_sleep(60); RETURN NEW; END';
+CREATE TRIGGER cut BEFORE UPDATE OF settled_at ON inbox FOR EACH ROW EXECUTE FUNCTION end_session()
+"""
+
+
+def test_a_delivery_is_recorded_however_often_the_database_ends_the_session_before(
+    tmp_path: Path, postgresql_ledger: str
+) -> None:
+    with opened(tmp_path, database_url=postgresql_ledger) as cardinal:
+        engine = cardinal.services.engine
+        item = cardinal.new()
+        cardinal.catch_up()
+        with event_store.writing(engine) as db:
+            db.exec_driver_sql(END_SESSION)
+        cardinal.say(item, "This must not get lost.", who="bob")
+        while cardinal.mail:
+            cardinal.receive(cardinal.mail.popleft())
+        (delivery_id,) = inbox.due_deliveries(engine, limit=2)
+        for _ in range(delivery.MAX_ATTEMPTS):
+            with pytest.raises(delivery.DeliveryError):
+                delivery.ingest(cardinal.services, delivery_id)
+        with event_store.writing(engine) as db:
+            db.exec_driver_sql("DROP TRIGGER cut ON inbox")
+        delivery.ingest(cardinal.services, delivery_id)
+        assert [it.text for it in cardinal.events(PersonSaid)] == ["This must not get lost."]
 
 
 @pytest.mark.parametrize(

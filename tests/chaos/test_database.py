@@ -1,0 +1,22 @@
+"""PostgreSQL goes away below the workers, and ends their sessions in the middle of a transaction."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.bench import yardstick
+
+SHARE = 0.05  # of the yardstick's times
+
+
+@pytest.mark.timeout(600)
+def test_what_was_accepted_is_in_the_log_once_after_a_restart_and_ended_sessions() -> None:
+    if os.geteuid() != 0 or not any(Path("/usr/lib/postgresql").glob("*/bin/postgres")):
+        pytest.skip("needs root and PostgreSQL's server: run scripts/services as root")
+    with yardstick.running(1, SHARE, yardstick.RATE, cards=5) as fleet:
+        fleet.rest(yardstick.WARM_UP_S)
+        yardstick.restart_database(fleet)
+        yardstick.end_sessions(fleet)
+        assert yardstick.find_wrong_jobs(fleet) == []
+    assert fleet.ended > 0
