@@ -19,8 +19,8 @@ from runner.git.mirror import Heads, Mirror
 from runner.workspaces.contract import Tenancy, Workspace
 from tests.runner.world import BRANCH, COMMITTER, REPOSITORY, World, checks, git
 
-MAX_STARTS = 10  # a start is a container, which takes about as long as all git commands of a run
-MAX_PROGRAMS = 38  # with those on the host; the workspace is measured once or twice
+MAX_STARTS = 8  # a start is a container, which takes about as long as all git commands of a run
+MAX_PROGRAMS = 33  # with those on the host; the workspace is measured once or twice
 PLAN = {"plan": {"summary": "x", "steps": ["a"]}}
 FINISH = {"finish": {"done": "Done."}}
 WORK = [{"edit": {"path": "a.txt", "content": "a\n"}}, {"commit": "Add a"}, FINISH]
@@ -198,6 +198,22 @@ def test_what_is_left_is_looked_for_only_after_a_command_that_could_leave_it(
     assert room.changes == started
     sh(room, "git -c user.name=a -c user.email=b commit -qm Theirs --allow-empty")
     assert checkout.commit_leftovers("Mine") == checkout.commit() != head
+
+
+def test_what_is_committed_to_be_exported_has_its_pack_by_the_same_start_unless_it_is_unwanted(
+    checkout: Checkout, room: Workspace, mirror: Mirror, tmp_path: Path
+) -> None:
+    base = mirror.head("main")
+    assert checkout.commit_leftovers("Nothing", base, base) == base
+    assert not (room.root / "out/branch.pack").exists()  # type: ignore[attr-defined]
+    sh(room, "echo new > new.txt")
+    head, started = checkout.commit_leftovers("Mine", base, base), room.changes
+    checkout.export(tmp_path / "x.pack", head, base, 1_000_000)
+    assert room.changes == started
+    mirror.take_pack(tmp_path / "x.pack", head, "r1-head", base)
+    assert mirror.files(head) > {"new.txt"}
+    checkout.export(tmp_path / "x.pack", head, base, 1_000_000)  # a second one is packed anew
+    assert room.changes > started
 
 
 def test_a_step_that_fails_is_named(world: World, checkout: Checkout, room: Workspace) -> None:

@@ -2,7 +2,7 @@
 
 import time
 
-from runner.git.commits import Commit, lead_to, own_commit, parse_commit
+from runner.git.commits import Commit, chain, lead_to, own_commit, parse_commit
 from runner.run.run_spec import Committer
 
 
@@ -17,6 +17,15 @@ def test_commits_lead_to_what_is_behind_them() -> None:
     known = {name: Commit(name, "t", parents, "", "", "", "", "") for name, parents in behind.items()}
     assert [lead_to(known, "d", commit) for commit in "dcbaxy"] == [True, True, True, True, False, False]
     assert not lead_to(known, "unread", "a")
+
+
+def test_only_a_straight_line_of_commits_is_told_without_git() -> None:
+    behind = {"d": ("c",), "c": ("b",), "m": ("d", "b"), "n": ("m",)}
+    known = {name: Commit(name, "t", parents, "", "", "", "", "") for name, parents in behind.items()}
+    assert chain(known, "d", "b") == ("c", "d")
+    assert chain(known, "b", "b") == ()
+    assert [chain(known, head, "b") for head in "nm"] == [None, None]  # a merge
+    assert chain(known, "d", "a") is None  # what is behind `b` was not read
 
 
 def test_a_commit_that_names_a_parent_very_often_is_no_work() -> None:

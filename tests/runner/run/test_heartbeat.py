@@ -73,9 +73,12 @@ def test_a_silence_that_a_step_announced_ends_with_the_step(world: World) -> Non
     with beating(world.engine, lease, deadline, TTL_S, Silence()) as heartbeat:
         log = RunLog(world.engine, RUN, lease, world.clock, ttl_s=TTL_S, heartbeat=heartbeat)
         log.deadline = deadline
+        log.beat()
+        renewed_at = log._renewed
         with suppress(KeyError), log.holding(600):
             assert heartbeat.silence.left_s > 500
             raise KeyError
+        assert log._renewed == renewed_at, "nothing is written for a step that the heartbeat covers"
         assert heartbeat.silence.left_s <= SILENT_S
 
 
