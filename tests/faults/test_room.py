@@ -12,21 +12,27 @@ from pathlib import Path
 import pytest
 from sqlalchemy.exc import OperationalError
 
+from bot.admin.clone import hooks
+from bot.admin.clone.own_git import CloneError
 from bot.scheduler.alarms import free_bytes
 from bot.system import private_file
 from ledger.errors import BackupError
 from ledger.events.run import AgentSaid
-from ledger.ids import RunId
+from ledger.ids import CardId, RunId
 from ledger.lifecycle.backup import backup, check_copy
 from ledger.lifecycle.open import open_ledger
 from ledger.log import event_store, hash_chain
+from runner import workspaces
 from runner.artifacts.backend import StoreError
 from runner.artifacts.folder import FolderStore
 from runner.errors import RunnerError
-from runner.git.mirror import Mirror
+from runner.git.checkout import Checkout
+from runner.git.mirror import Heads, Mirror
+from runner.run.run_spec import HostPaths
 from runner.session.records import Transcript, transcript_of
+from runner.workspaces.contract import Tenancy, Workspace
 from tests.ledger.samples import NOW
-from tests.runner.world import FileRemote
+from tests.runner.world import BRANCH, COMMITTER, FileRemote, git
 
 SIZE, FILES = 8_000_000, 300
 NAME = "ab" * 32
@@ -144,7 +150,52 @@ def _fetch(disk: Path) -> None:
     _mirror(disk).fetch("main")
 
 
+def _room(disk: Path, name: str) -> Workspace:
+    places = HostPaths(*(disk / part for part in ("mirrors", "workspaces", "logs", "scenarios")))
+    return workspaces.load("local").open(places, Tenancy(CardId(name)))
+
+
+def _check_out(disk: Path) -> Checkout:
+    """Check out what is in the mirror for one more card, as a run does that finds no finished checkout."""
+    number = len([*disk.glob("workspaces/*/ready")])
+    if not number:
+        _fetch(disk)
+    room, mirror = _room(disk, f"c{number}"), _mirror(disk)
+    checkout = Checkout(room, mirror, COMMITTER, lambda: None)
+    room.clear()
+    checkout.clone(BRANCH, "main", Heads("", mirror.head("main")))
+    room.mark_ready()
+    return checkout
+
+
+def _export(disk: Path) -> None:
+    mirror, head = _mirror(disk), _checked_out(disk)[0] if (disk / "workspaces").exists() else ""
+    checkout = Checkout(_room(disk, "c0"), mirror, COMMITTER, lambda: None) if head else _check_out(disk)
+    checkout.export(disk / "run.pack", head or checkout.commit(), "", SIZE)
+
+
+def _checked_out(disk: Path) -> tuple[str, str]:
+    """Return the commit of the first checkout, and what is changed in it."""
+    place = disk / "workspaces/c0/repo"
+    return git(place, "rev-parse", "HEAD"), git(place, "status", "--porcelain")
+
+
+def _install(disk: Path) -> None:
+    clone = disk / "clone"
+    if not clone.exists():
+        git(disk, "init", "--quiet", str(clone))
+    hooks.install_hooks(clone, os.environ)
+
+
+def _hooks(disk: Path) -> dict[str, tuple[str, bool]]:
+    installed = {it.name: it.path for it in hooks.places(disk / "clone", os.environ)}
+    return {name: (path.read_text(), os.access(path, os.X_OK)) for name, path in installed.items()}
+
+
 WRITES = {
+    "a checkout": Write(_check_out, (RunnerError, OSError), _checked_out),
+    "the export of a checkout": Write(_export, (RunnerError, OSError), _checked_out),
+    "the hooks of a clone": Write(_install, (CloneError, RunnerError, OSError), _hooks),
     "an event": Write(_append, (OperationalError, OSError), _is_whole),
     "a file in the store": Write(
         lambda disk: FolderStore(disk / "store").put(BytesIO(b"x" * 100_000), NAME), (StoreError,), _stored
