@@ -22,7 +22,7 @@ from sqlalchemy import create_engine, make_url, text
 from bot.github.transport import Wire
 from forge.store.apps import Apps, new_key
 from forge.web.server import Forge
-from tests import near
+from tests import kept, near
 from tests.handing_out import (  # noqa: F401 - hooks
     pytest_collection_modifyitems,
     pytest_itemcollected,
@@ -61,6 +61,12 @@ class Compiled(BytecodeCache):
 
 Flask.jinja_options = {"bytecode_cache": Compiled()}
 KEYS = 4  # more than one forge's Apps ever need at once: two of them never share a key
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Let the processes of a run share what one of them has opened."""
+    if hasattr(config, "workerinput"):
+        kept.share(Path(config.option.basetemp).parent)
 
 
 @pytest.hookimpl(wrapper=True)

@@ -1,9 +1,11 @@
-"""Worlds that are opened once in a process: every test goes on in a copy of its own.
+"""Worlds that are opened once in a run of the tests: every test goes on in a copy of its own.
 
 A copy's forge has an address of its own, so that nothing of an earlier test can reach it. All instants in a
 copy are of when it was kept, at most MAX_AGE_S ago: tests compare with the clock, not with what was there.
 """
 
+import fcntl
+import hashlib
 import os
 import pickle
 import shutil
@@ -75,13 +77,35 @@ class Kept:
 
 
 _kept: dict[str, Kept] = {}
+_run = list[Path]()  # the folder of a run that has several processes
+
+
+def share(folder: Path) -> None:
+    """Let the processes of a run share in this folder what one of them keeps."""
+    _run.append(folder)
 
 
 def keep(name: str, make: Callable[[], Kept]) -> Kept:
-    """Return what is kept under this name in this process; it is made anew once it is too old."""
+    """Return what is kept under this name in this run; it is made anew once it is too old."""
     if name not in _kept or _kept[name].is_old:
-        _kept[name] = make()
+        _kept[name] = _make_once(_run[0], name, make) if _run else make()
     return _kept[name]
+
+
+def _make_once(folder: Path, name: str, make: Callable[[], Kept]) -> Kept:
+    """Return what another process of the run has made and left here, or make it and leave it."""
+    path = folder / f"kept-{hashlib.sha256(name.encode()).hexdigest()}"
+    with path.open("a+b") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        file.seek(0)
+        if data := file.read():
+            kept: Kept = pickle.loads(data)
+            if not kept.is_old:
+                return kept
+        kept = make()
+        file.truncate(0)
+        file.write(pickle.dumps(kept, pickle.HIGHEST_PROTOCOL))
+    return kept
 
 
 def demo(root: Path, webhook: str = "") -> tuple[Forge, World]:

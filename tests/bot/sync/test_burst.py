@@ -135,6 +135,7 @@ def test_a_delivery_that_costs_calls_is_left_and_one_that_somebody_took_is_recor
     assert delivery.ingest_light(cardinal.services, due) == ((), left)
 
 
+@pytest.mark.after(scene=Cardinal.at_work)
 def test_a_delivery_that_costs_calls_is_parsed_once(cardinal: Cardinal) -> None:
     cardinal.say(cardinal.at_work(), "/cardinal status")
     while cardinal.mail:

@@ -106,6 +106,7 @@ def test_what_was_to_be_said_in_an_archived_repository_is_said_afterwards(cardin
     assert cardinal.events(EntryGivenUp) == []
 
 
+@pytest.mark.after(scene=Cardinal.at_work)
 @pytest.mark.parametrize("how", ["suspended", "uninstalled"])
 def test_an_installation_that_is_gone_stops_everything_with_one_sentence(
     cardinal: Cardinal, how: str
@@ -171,6 +172,7 @@ def test_a_missed_delivery_about_access_is_found_by_the_sweep(cardinal: Cardinal
     assert [event.reason for event in cardinal.events(AccessLost)] == ["suspended", "archived"]
 
 
+@pytest.mark.after(scene=Cardinal.at_work)
 def test_a_person_whose_board_is_served_has_an_installation_like_any_other(cardinal: Cardinal) -> None:
     cardinal.at_work()
     installation = installed(cardinal)

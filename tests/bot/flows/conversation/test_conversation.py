@@ -63,6 +63,7 @@ def test_the_policy_may_name_who_gives_a_command(cardinal: Cardinal) -> None:
     assert [event.by for event in cardinal.events(RunStopAsked)] == ["bob"]
 
 
+@pytest.mark.after(scene=Cardinal.at_work)
 def test_a_command_in_a_quote_is_none_and_one_in_code_is_answered_with_how_to_write_it(
     cardinal: Cardinal,
 ) -> None:

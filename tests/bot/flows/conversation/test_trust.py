@@ -77,6 +77,7 @@ def test_a_comment_that_was_edited_since_is_not_let_through(cardinal: Cardinal) 
     assert cardinal.comment(item, "edited that comment")
 
 
+@pytest.mark.after(scene=Cardinal.at_work)
 @pytest.mark.parametrize("deleted", [False, True])
 def test_an_edit_that_nobody_told_of_is_seen_before_a_comment_is_let_through(
     cardinal: Cardinal, deleted: bool

@@ -244,6 +244,7 @@ def test_a_strangers_marker_is_not_adopted(cardinal: Cardinal, copy: Path) -> No
         assert not restored.is_restored(db)
 
 
+@pytest.mark.after(scene=Cardinal.at_work)
 def test_a_card_that_was_made_after_the_back_up_is_not_made_again(cardinal: Cardinal, copy: Path) -> None:
     item = cardinal.at_work()
     run_id = cardinal.run_of(item).run_id
@@ -258,6 +259,7 @@ def test_a_card_that_was_made_after_the_back_up_is_not_made_again(cardinal: Card
     assert len(cardinal.repo.issues) == made
 
 
+@pytest.mark.after(scene=Cardinal.at_work)
 def test_what_github_says_of_a_runs_cost_and_answers_stays(cardinal: Cardinal, copy: Path) -> None:
     item = cardinal.at_work()
     run_id = cardinal.run_of(item).run_id

@@ -111,6 +111,7 @@ def test_an_issue_that_was_transferred_is_followed(cardinal: Cardinal) -> None:
     assert len(cardinal.events(CardConverted)) == 1
 
 
+@pytest.mark.after(scene=Cardinal.at_work)
 def test_a_token_that_github_does_not_give_now_is_worth_another_try(cardinal: Cardinal) -> None:
     services, run_id = cardinal.services, cardinal.run_of(cardinal.at_work()).run_id
     remote = HubRemote(services.hub, services.engine, run_id, workflows=True)  # a token that nobody has yet
