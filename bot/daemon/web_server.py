@@ -108,7 +108,7 @@ def _settings(app: ASGIApp, connections: Connections, ready: Callable[[], None])
     return uvicorn.Config(
         connections.counting(app),
         http=connections.protocol,  # type: ignore[arg-type]  # a class was expected; it is only called
-        loop="asyncio",
+        loop="uvloop",
         ws="none",
         lifespan="off",
         log_config=None,

@@ -60,7 +60,7 @@ Keep = Callable[[Sequence[tuple[Delivery, Mapping[str, str]]]], None]
 
 
 class Batches(Generic[T]):
-    """Hands all waiting deliveries to `take` at once; between two calls it rests for `rest_s`.
+    """Hands all that waits to `take` at once; between two calls it rests for `rest_s`.
 
     Its thread works while something waits.
     """
@@ -87,7 +87,7 @@ class Batches(Generic[T]):
             try:
                 self._take(batch)
             except Exception:  # the top of a thread: logged, and the next batch is taken
-                log.exception("group of deliveries failed count=%s", len(batch))
+                log.exception("group failed count=%s", len(batch))
             if self._rest_s:
                 time.sleep(self._rest_s)
 

@@ -103,7 +103,15 @@ class _Kept:
 
 
 class _Mine(threading.local):
+    """How many transactions this thread is in; entered once for each."""
+
     depth = 0
+
+    def __enter__(self) -> None:
+        self.depth += 1
+
+    def __exit__(self, *_: object) -> None:
+        self.depth -= 1
 
 
 _mine = _Mine()
@@ -114,15 +122,6 @@ _idle: WeakKeyDictionary[Engine, tuple[list[_Kept], list[_Kept]]] = WeakKeyDicti
 def is_held() -> bool:
     """Whether this thread has a transaction open: others wait for its end, so nothing slow belongs in it."""
     return _mine.depth > 0
-
-
-@contextmanager
-def _enter_transaction() -> Iterator[None]:
-    _mine.depth += 1
-    try:
-        yield
-    finally:
-        _mine.depth -= 1
 
 
 def writing(
@@ -167,7 +166,7 @@ def _in_sqlite(engine: Engine, *, writes: bool, urgent: bool = False) -> Iterato
             _guard(engine, db)
         else:
             drive(db, "BEGIN")
-        with _enter_transaction():
+        with _mine:
             yield db
         drive(db, "COMMIT")
     except BaseException as error:
@@ -262,7 +261,7 @@ def _writing(engine: Engine, *locks: int) -> Iterator[Connection]:
     with engine.connect().execution_options(isolation_level="READ COMMITTED") as db, db.begin():
         drive(db, ", ".join((_LIMITS, *(f"pg_advisory_xact_lock({key})" for key in locks))))  # in their order
         _guard(engine, db)
-        with _enter_transaction():
+        with _mine:
             yield db
 
 
@@ -270,7 +269,7 @@ def _writing(engine: Engine, *locks: int) -> Iterator[Connection]:
 def _reading(engine: Engine) -> Iterator[Connection]:
     options: dict[str, Any] = {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
     try:
-        with engine.connect().execution_options(**options) as db, db.begin(), _enter_transaction():
+        with engine.connect().execution_options(**options) as db, db.begin(), _mine:
             yield db
     except ProgrammingError:  # no server that fell silent, which is not worth another wait
         _explain(engine)

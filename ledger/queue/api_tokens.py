@@ -2,14 +2,16 @@
 
 import hashlib
 import secrets
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
+from typing import Any
 
-from sqlalchemy import Connection, func, select
+from sqlalchemy import Connection, Update, func
 
 from ledger.db.rows import list_rows
+from ledger.db.statements import statement
 from ledger.db.tables import api_tokens
 from ledger.errors import CardinalError
 
@@ -127,10 +129,15 @@ def drop_over(db: Connection, before: datetime) -> int:
     return db.execute(api_tokens.delete().where(end < before)).rowcount
 
 
-def count_uses(db: Connection, token_id: str, uses: int, now: datetime) -> None:
-    condition = api_tokens.c.token_id == token_id
-    before = select(api_tokens.c.uses).where(condition).scalar_subquery()
-    db.execute(api_tokens.update().where(condition).values(uses=before + uses, used_at=now))
+@statement
+def _count_uses(token_id: Any, more: Any, at: Any) -> Update:
+    mine = api_tokens.update().where(api_tokens.c.token_id == token_id)
+    return mine.values(uses=api_tokens.c.uses + more, used_at=at)
+
+
+def count_uses(db: Connection, uses: Iterable[tuple[str, int, datetime]]) -> None:
+    """Add to the uses of tokens, each with when it was used last."""
+    _count_uses.run_all(db, [{"token_id": it, "more": count, "at": at} for it, count, at in uses])
 
 
 def _digest(text: str) -> str:

@@ -6,7 +6,7 @@ import re
 import secrets
 import threading
 from collections import Counter
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from datetime import datetime
 from functools import partial
 from http import HTTPStatus
@@ -33,6 +33,7 @@ from bot.web.api.operation import (
 )
 from bot.web.api.sending import ROOT
 from bot.web.authorization import BusyError
+from bot.web.group_commit import Batches
 from bot.web.site.layout import FAULTS, Site
 from bot.web.wsgi import COUNTED
 from ledger.errors import CardinalError
@@ -51,24 +52,27 @@ ACTS_AT_ONCE = 2  # each may ask GitHub; there are few threads
 KEY = re.compile(r"[\x21-\x7e]{1,200}")
 BEARER = re.compile(r"Bearer +([A-Za-z0-9_]{1,200})", re.IGNORECASE)
 LATER_S = 60
+WRITTEN_S = 0.1  # between two commits of counts
 API, JSON = "/api/", "application/json"
 CODES = {HTTPStatus.NOT_FOUND: "not_found", HTTPStatus.METHOD_NOT_ALLOWED: "method"}
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
 
 
-@dataclass
 class TokenUse:
-    """Requests of each token within the minute; the counts are written once a minute at most."""
+    """Requests of each token within the minute; a count is written once a minute at most, with others that
+    wait, and no request waits for it.
+    """
 
-    site: Site
-    _lock: threading.Lock = field(default_factory=threading.Lock)
-    _counts: Counter[str] = field(default_factory=Counter)
-    _unwritten: Counter[str] = field(default_factory=Counter)
-    _minute: datetime | None = None
+    def __init__(self, site: Site) -> None:
+        self._site = site
+        self._lock = threading.Lock()
+        self._counts, self._unwritten = Counter[str](), Counter[str]()
+        self._minute: datetime | None = None
+        self._written: Batches[tuple[str, int, datetime]] = Batches(self._write, rest_s=WRITTEN_S)
 
     def take(self, token: TokenRow) -> None:
         """Count one more. Raises ApiError where there were too many."""
-        now = self.site.clock()
+        now = self._site.clock()
         minute = now.replace(second=0, microsecond=0)
         with self._lock:
             if minute != self._minute:
@@ -79,14 +83,17 @@ class TokenUse:
             first, count = self._counts[token.token_id] == 1, self._counts[token.token_id]
             uses = self._unwritten.pop(token.token_id) if first else 0
         if uses:
-            with event_store.writing(self.site.engine) as db:
-                api_tokens.count_uses(db, token.token_id, uses, now)
+            self._written.add((token.token_id, uses, now))
         if count > A_MINUTE:
             wait_s = max(1, 60 - now.second)
             because = f"a token may send {A_MINUTE} requests a minute"
             raise ApiError(
                 HTTPStatus.TOO_MANY_REQUESTS, "too_many", because, f"wait {wait_s} s, then continue", wait_s
             )
+
+    def _write(self, uses: Sequence[tuple[str, int, datetime]]) -> None:
+        with event_store.writing(self._site.engine) as db:
+            api_tokens.count_uses(db, uses)
 
 
 def mount(site: Site) -> None:

@@ -16,7 +16,7 @@ from ledger.events.run import RunStopAsked
 from ledger.ids import CardId
 from ledger.log import event_store
 from ledger.queue import api_tokens
-from ledger.queue.api_tokens import Scope
+from ledger.queue.api_tokens import Scope, TokenRow
 from ledger.states import RunState
 from tests.bot.flows.cardinal import Cardinal
 from tests.bot.flows.people import issue_of
@@ -26,6 +26,7 @@ from tests.bot.web.api.test_create_job import WISH
 from tests.bot.web.pages.forms import asked, at_work, commands
 from tests.bot.web.pages.test_artifacts import hide
 from tests.bot.web.pages.world import Pages
+from tests.waiting import until
 
 
 @pytest.mark.after(scene=Cardinal.at_work)
@@ -180,10 +181,14 @@ def test_a_token_that_asks_without_end_waits_and_its_uses_are_counted(
     assert alice.send("GET", "/whoami").status_code == 200
     pages.cardinal.clock.forward(60)
     assert bob.send("GET", "/whoami").status_code == 200
-    with event_store.reading(pages.cardinal.services.engine) as db:
-        (row,) = api_tokens.of_user(db, bob.row.user_id)
-    assert row.uses == 6
-    assert row.used_at is not None
+
+    def of_bob() -> TokenRow:
+        with event_store.reading(pages.cardinal.services.engine) as db:
+            (row,) = api_tokens.of_user(db, bob.row.user_id)
+        return row
+
+    until(lambda: of_bob().uses == 6, "the uses are counted")
+    assert of_bob().used_at is not None
 
 
 FIRST = list_jobs.write_cursor(
