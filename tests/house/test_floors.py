@@ -51,6 +51,7 @@ THREADS_LIVE_IN = (
     "bot/web/group_commit.py",
     "bot/web/live/streams.py",
     "bot/web/wsgi.py",
+    "runner/guards/builtin/__init__.py",
 )
 COROUTINES_LIVE_IN = (
     "runner/gateway/",
