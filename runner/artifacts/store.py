@@ -126,18 +126,18 @@ class Store:
         A store that is away costs the file and not the run: the result says so. Raises
         OversizedRepositoryError for too many bytes; text is truncated instead.
         """
-        if isinstance(content, str):
-            raw = shorten(redact(content).encode("utf-8", "replace"), cap_bytes)
-        elif len(content) <= cap_bytes:
-            raw = content
-        else:
-            raise OversizedRepositoryError("a file that the run leaves", cap_bytes)
-        digest = hashlib.sha256(raw).hexdigest()
         try:
-            self._blobs.put(BytesIO(raw), digest)
+            return self.keep_work(content, cap_bytes)
         except StoreError as error:
-            log.warning("artifact not stored digest=%s reason=%s", digest, error)
-            return Stored(digest, len(raw), str(error))
+            log.warning("artifact not stored reason=%s", error)
+            raw = _as_kept(content, cap_bytes)
+            return Stored(hashlib.sha256(raw).hexdigest(), len(raw), str(error))
+
+    def keep_work(self, content: str | bytes, cap_bytes: int = CAP_BYTES) -> Stored:
+        """Write what the run was for, as `keep` does a file beside it. Raises StoreError too."""
+        raw = _as_kept(content, cap_bytes)
+        digest = hashlib.sha256(raw).hexdigest()
+        self._blobs.put(BytesIO(raw), digest)
         return Stored(digest, len(raw))
 
     def read(self, digest: str) -> bytes | None:
@@ -163,6 +163,15 @@ class Store:
     def older_than(self, age_s: float) -> Iterator[str]:
         """Yield the names of all older files, half-written ones included."""
         return (blob.name for blob in self._blobs.listing() if blob.age_s >= age_s)
+
+
+def _as_kept(content: str | bytes, cap_bytes: int) -> bytes:
+    """Return a text redacted and shortened, and bytes as they are. Raises OversizedRepositoryError."""
+    if isinstance(content, str):
+        return shorten(redact(content).encode("utf-8", "replace"), cap_bytes)
+    if len(content) > cap_bytes:
+        raise OversizedRepositoryError("a file that the run leaves", cap_bytes)
+    return content
 
 
 def store_of(places: HostPaths) -> Store:

@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Callable
+from functools import partial
 from io import FileIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -11,8 +12,8 @@ from ledger.events.artifact import ArtifactDropped
 from ledger.events.run import RunEnded, RunEvent
 from ledger.events.workspace import FolderKept
 from ledger.states import Ending, RunState
-from runner.artifacts.backend import StoreError
-from runner.artifacts.store import CAP_BYTES, open_store, store_of
+from runner.artifacts.backend import OversizedBlobError, StoreError
+from runner.artifacts.store import CAP_BYTES, Stored, open_store, store_of
 from runner.branch.export import export_commit, read_base_head, record_base_head
 from runner.errors import MovedBranchError, RemoteAwayError
 from runner.git.credentials import credentials_served
@@ -56,14 +57,17 @@ def _get(spec: RunSpec, log: RunLog, digest: str) -> FileIO | None:
         return open_store(spec.paths.store, spec.paths.artifacts).get(digest, beat=log.beat)
 
 
-def _when_there(act: Callable[[], T], beat: Beat) -> T:
-    """Return the result of `act`; while the store is away, ask again as a start asks GitHub."""
+def _when_there(act: Callable[[], T], beat: Beat, *, writes: bool = False) -> T:
+    """Return the result of `act`; while the store is away, ask again as a start asks GitHub.
+
+    A store that cannot be written is waited for as long: somebody may make room.
+    """
 
     def attempt() -> T:
         try:
             return act()
         except StoreError as error:
-            if not error.away:
+            if isinstance(error, OversizedBlobError) or not (error.away or writes):
                 raise
             raise RemoteAwayError(str(error), AGAIN_S) from error
 
@@ -114,11 +118,17 @@ def _keep_files(run: RunContext, mirror: FolderMirror, files: list[PlainFile]) -
         if file.size_bytes > CAP_BYTES:
             events.append(ArtifactDropped(run.spec.run_id, one_line(file.path, 200), "", SIZE))
             continue
-        stored = store_of(run.spec.paths).keep(_as_shown(run, mirror.read_blob(file.blob)))
+        shown = _as_shown(run, mirror.read_blob(file.blob))
+        stored = _when_there(partial(_keep_file, run, shown), run.beat, writes=True)
         events += artifact_events(run, file.path, kind_of_file(file.path), stored)
     if (more := len(files) - MAX_KEPT) > 0:
         events.append(ArtifactDropped(run.spec.run_id, f"{more:,} more files", "", SHARE))
     return events
+
+
+def _keep_file(run: RunContext, content: str | bytes) -> Stored:
+    with run.log.holding(HOLD_S):
+        return store_of(run.spec.paths).keep_work(content)
 
 
 def _as_shown(run: RunContext, raw: bytes) -> str | bytes:
@@ -142,7 +152,7 @@ def _store_snapshot(
             head = mirror.without_history(head)
             mirror.remember(name, head)
             mirror.write_bundle(bundle, name)
-        digest = _when_there(lambda: _put(run, bundle), run.beat)
+        digest = _when_there(lambda: _put(run, bundle), run.beat, writes=True)
     return FolderKept(
         run_id=spec.run_id,
         folder=spec.folder,
