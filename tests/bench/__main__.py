@@ -72,7 +72,7 @@ PARTS = {
     "hooks": hooks.measure,
     "commands": commands.measure,
 }
-# Only when they are asked for: one fetches programs of others, one takes twenty minutes.
+# Only when they are asked for: one fetches programs of others, one takes half an hour.
 ON_REQUEST = {"peers": peers.measure, "yardstick": yardstick.measure}
 
 
