@@ -54,4 +54,5 @@ def _row(name: str, figure: dict[str, Any]) -> str:
     times = f"{figure['times_raw']:g} × `{figure['raw']}`" if "raw" in figure else ""
     measured = f"{figure['value']:,.3g}" if figure["value"] < 1000 else f"{figure['value']:,.0f}"
     cells = (f"`{name}`", f"{measured} {figure['unit']}", f"{goal}{missed}", times, figure.get("note", ""))
-    return "| " + " | ".join((*cells, f"{figure['commit']}, {figure['day']}")) + " |"
+    busy = f", **busy machine: load {figure['load']:.0f}**" if "load" in figure else ""
+    return "| " + " | ".join((*cells, f"{figure['commit']}, {figure['day']}{busy}")) + " |"

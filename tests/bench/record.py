@@ -16,11 +16,19 @@ SIZE = re.compile(r"(?<=_)\d+(?=_|$)")  # in a figure's name: what it was measur
 
 
 def keep(machine: Mapping[str, Any], entries: Mapping[str, Mapping[str, Any]]) -> None:
-    """Put these figures into the record, each with the commit and the day; older ones of other names stay."""
+    """Put these figures into the record, each with the commit and the day; older ones of other names stay.
+
+    Where others kept the machine busy before, the record says so.
+    """
     described = subprocess.run(
         ["git", "describe", "--always", "--dirty"], cwd=ROOT, capture_output=True, text=True, check=True
     )
-    measured = {"commit": described.stdout.strip(), "day": datetime.now(UTC).date().isoformat()}
+    measured: dict[str, Any] = {
+        "commit": described.stdout.strip(),
+        "day": datetime.now(UTC).date().isoformat(),
+    }
+    if machine["load_before"] > machine["cores"]:
+        measured["load"] = machine["load_before"]
     figures = read()["figures"] | {name: {**entry, **measured} for name, entry in entries.items()}
     text = json.dumps({"machine": machine, "figures": figures}, indent=1, ensure_ascii=False)
     RECORD.write_text(f"{text}\n", encoding="utf-8")

@@ -74,6 +74,29 @@ def test_a_settled_delivery_is_done_for_good(ledger: Engine, hand: Hand) -> None
     assert not inbox.store_deliveries(ledger, delivery())
 
 
+def test_deliveries_that_are_done_leave_the_pages_of_their_payloads(sqlite_ledger: Engine) -> None:
+    def pages() -> int:
+        with event_store.reading(sqlite_ledger) as db:
+            sizes = [
+                db.exec_driver_sql(f"PRAGMA {it}").scalar_one() for it in ("page_count", "freelist_count")
+            ]
+        return int(sizes[0]) - int(sizes[1])
+
+    before, ids = pages(), [DeliveryId(f"{number:032x}") for number in range(64)]
+    for number, delivery_id in enumerate(ids):
+        inbox.store_deliveries(sqlite_ledger, delivery(delivery_id, b"x" * 12_000))
+        claimed = inbox.claim(sqlite_ledger, delivery_id, lease_s=60) if number % 2 else None
+        with event_store.writing(sqlite_ledger) as db:
+            if claimed is None:
+                assert inbox.settle_waiting(db, [delivery_id], NOW) == 1
+            else:
+                inbox.settle(db, claimed, NOW)
+    assert pages() - before < len(ids) // 4
+    with event_store.reading(sqlite_ledger) as db:
+        kept = inbox.get(db, ids[1])
+    assert kept == replace(delivery(ids[1], b"{}"), attempt=0)
+
+
 def test_a_delivery_that_fails_too_often_is_quarantined_and_can_be_replayed(
     ledger: Engine, hand: Hand
 ) -> None:
