@@ -1,6 +1,7 @@
 """`cardinal try`: a board for your own repository, on this machine."""
 
 import os
+import re
 import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -25,6 +26,7 @@ from bot.system.setting_types import board_address
 from rules.policy.model import agents_of
 from runner import agents
 
+MODEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/:@+-]{0,199}")
 NOT_INSTALLED = "--yes installs no system packages: run `{}`, then start again"
 TOKENS = ("GH_TOKEN", "GITHUB_TOKEN")  # cli.github.com/manual/gh_help_environment
 ADDRESSES = ("CARDINAL_GITHUB_URL", "CARDINAL_GIT_URL")
@@ -37,6 +39,7 @@ ADDRESSES = ("CARDINAL_GITHUB_URL", "CARDINAL_GIT_URL")
 @click.option(
     "--agent", type=click.Choice(agents.names()), help="Who works on the cards.  [default: scripted]"
 )
+@click.option("--model", default="", help="The model of --agent, as its provider calls it.")
 @click.option("--yes", is_flag=True, help="Ask nothing, and install no system packages.")
 @click.option("--no-browser", is_flag=True, help="Do not open a browser.")
 @click.option("--move-to", default="", metavar="OWNER/REPO", help="Move cards and open branches to GitHub.")
@@ -46,8 +49,8 @@ ADDRESSES = ("CARDINAL_GITHUB_URL", "CARDINAL_GIT_URL")
 @click.option("--dry-run", is_flag=True, help="List the cards to move, and write nothing.")
 @clone_option("A folder of the repository.")
 def command(
-    into: str, agent: str | None, yes: bool, no_browser: bool, move_to: str, board: str, dry_run: bool,
-    folder: Path,
+    into: str, agent: str | None, model: str, yes: bool, no_browser: bool, move_to: str, board: str,
+    dry_run: bool, folder: Path,
 ) -> None:  # fmt: skip
     """Try Cardinal on your own repository.
 
@@ -65,6 +68,7 @@ def command(
     Examples:
       cardinal try
       cardinal try --agent claude --into develop
+      cardinal try --agent opencode --model qwen3-coder:30b
       GH_TOKEN=$(gh auth token) cardinal try --move-to acme/shop --dry-run
     """
     place = trial.find(folder, into)
@@ -73,10 +77,14 @@ def command(
         return
     if board or dry_run:
         raise CliError("--board and --dry-run need --move-to: add it, or drop them")
+    if model and not agent:
+        raise CliError("--model needs --agent: add it, such as --agent opencode")
+    if model and not MODEL.fullmatch(model):
+        raise CliError("--model needs the name of a model, such as qwen3-coder:30b")
     if place.is_new:
         chosen = agent or SCRIPTED
-        workspace = _prepare({chosen: trial.models_for(chosen)}, place, yes=yes)
-        _begin(place, chosen, yes=yes)
+        workspace = _prepare({chosen: trial.models_for(chosen, model)}, place, yes=yes)
+        _begin(place, chosen, model, yes=yes)
     else:
         if not place.is_from_here():
             click.echo(
@@ -85,7 +93,9 @@ def command(
             click.confirm("Its settings decide what runs here, and who gets your key. Use it?", abort=True)
         policy = trial.policy_of(place)
         trial.remember(place, {**place.answers(), "columns": [*policy.board.columns]})
-        workspace = _switch(place, agent, yes=yes) if agent else _prepare(agents_of(policy), place, yes=yes)
+        workspace = (
+            _switch(place, agent, model, yes=yes) if agent else _prepare(agents_of(policy), place, yes=yes)
+        )
         if workspace == "local":
             _take_up_checks(place, yes=yes)
     args = [str(place.folder), f"--workspace={workspace}", *([] if no_browser else ["--browser"])]
@@ -93,10 +103,10 @@ def command(
     _forge.exec_program("forge.portable", *args, workspace=workspace, players=players)
 
 
-def _switch(place: trial.Trial, agent: str, *, yes: bool) -> str:
+def _switch(place: trial.Trial, agent: str, model: str, *, yes: bool) -> str:
     """Give the columns that agent, once its key is tried and the person agrees; return where agents work."""
     with carried.hold_board(place.folder):
-        switch = plan_switch(place, agent)
+        switch = plan_switch(place, agent, model)
         workspace = _prepare(agents_of(switch.policy), place, yes=yes)
         if switch.changes:
             for change in switch.changes:
@@ -126,7 +136,7 @@ def _prepare(wanted: Mapping[str, Iterable[str]], place: trial.Trial, *, yes: bo
     return "docker"
 
 
-def _begin(place: trial.Trial, agent: str, *, yes: bool) -> None:
+def _begin(place: trial.Trial, agent: str, model: str, *, yes: bool) -> None:
     """Propose how work is checked, and make the folder once the person agrees."""
     looked = look_at_checks(place, agent)
     checks = looked.proposal
@@ -143,7 +153,7 @@ def _begin(place: trial.Trial, agent: str, *, yes: bool) -> None:
     click.echo(f"You can change all of this later in {trial.FOLDER}/{trial.POLICY}.")
     if not yes and not click.confirm("Start? (--yes skips this question)", default=True):
         raise click.Abort
-    trial.write(place, agent, checks, os.environ, offline=looked.offline)
+    trial.write(place, agent, checks, os.environ, model=model, offline=looked.offline)
     store_packages(place, looked)
 
 

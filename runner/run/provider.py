@@ -82,4 +82,6 @@ def how_to_pay(protocol: str, *, subscription: bool = False) -> str:
     """Return which variables pay for models of the protocol; a `subscription` is named where it can pay."""
     setting = SETTINGS[protocol]
     names = f"set {setting} or {USUAL[setting]}" if setting in USUAL else f"set {setting}"
+    if protocol == "compatible":
+        names += " (any word, if it wants none) and CARDINAL_COMPATIBLE_URL"
     return f"{names}, {_SUBSCRIPTION}" if subscription and protocol == "anthropic" else names

@@ -4,7 +4,7 @@ import pytest
 
 from ledger.states import Ending, RunState
 from runner.agents import load
-from tests.contracts.stand import AGENTS, COMMIT, EDIT, FINISH, PLAN, Stand
+from tests.contracts.stand import AGENTS, COMMIT, EDIT, FINISH, IN_OWN_IMAGE, PLAN, Stand
 from tests.runner.world import BRANCH, git
 
 pytestmark = pytest.mark.timeout(600)
@@ -44,7 +44,9 @@ def test_a_plan_waits_for_approval_and_the_work_goes_on_in_the_same_session(stan
 
 
 @pytest.mark.soak(instead="tests/conformance/test_agents.py")
-@pytest.mark.parametrize("agent", [name for name in AGENTS if load(name).efforts], indirect=True)
+@pytest.mark.parametrize(
+    "agent", [name for name in (*AGENTS, *IN_OWN_IMAGE) if load(name).efforts], indirect=True
+)
 def test_the_effort_of_the_policy_reaches_the_model_in_the_providers_own_words(stand: Stand) -> None:
     stand.scenario(work=[EDIT, COMMIT, FINISH])
     stand.run(stand.spec(effort="low"))

@@ -30,21 +30,27 @@ class AgentSwitch:
     changes: tuple[str, ...]
 
 
-def plan_switch(place: trial.Trial, agent: str) -> AgentSwitch:
-    """Return the policy with that agent in every column where one works. Raises PolicyError, CloneError."""
+def plan_switch(place: trial.Trial, agent: str, named: str = "") -> AgentSwitch:
+    """Return the policy with that agent, and the `named` model, in every column where one works.
+
+    Raises PolicyError, CloneError.
+    """
     file = place.folder / trial.POLICY
     text, policy = trial.read_policy(place)
     replaced: list[tuple[int, int, str]] = []
     changes, columns = [], dict(policy.board.columns)
     nodes = _columns_in(text)
-    model, small = trial.models_for(agent)
+    model, small = trial.models_for(agent, named)
     for name in working_columns(policy):
         column = policy.board.columns[name]
-        if column.agent == agent:
+        if column.agent == agent and not named:
             continue
         wanted = {"agent": agent, "model": model if policy.archetype(name).STARTS_RUNS else small}
         replaced += _edits(text, nodes[name], wanted)
-        changes.append(f"{name}: {column.agent} becomes {agent}")
+        if column.agent != agent:
+            changes.append(f"{name}: {column.agent} becomes {agent}")
+        elif column.model != wanted["model"]:
+            changes.append(f"{name}: the model {column.model} becomes {wanted['model']}")
         columns[name] = column.model_copy(update=wanted)
     for start, end, written in sorted(replaced, reverse=True):
         text = text[:start] + written + text[end:]

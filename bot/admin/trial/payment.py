@@ -14,7 +14,7 @@ from runner.gateway.models.routes import missing_extra, payer_of
 from runner.run.provider import USUAL, Provider, how_to_pay
 
 _OWNER = "local"  # who has the boards of `cardinal try`
-_UNTRIED = "{0} is tried by the first run."
+_UNFIT = "{0}. Agents cannot work until that is fixed: name a model that it has with --model, or see its log."
 _STOPPED = "{0}. Set another one, or use the scripted agent, which needs none"
 
 
@@ -65,4 +65,4 @@ def _try(provider: Provider, model: str, say: Callable[[str], None]) -> None:
     if result.is_refused:
         raise CloneError(_STOPPED.format(result.problem))
     if result.problem:
-        say(f"{result.problem}. Agents cannot work until that is fixed.")
+        say(_UNFIT.format(result.problem))

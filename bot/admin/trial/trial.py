@@ -192,7 +192,13 @@ def has_own_policy(place: Trial) -> bool:
 
 
 def write(
-    place: Trial, agent: str, checks: Proposal | None, environ: Mapping[str, str], *, offline: bool = False
+    place: Trial,
+    agent: str,
+    checks: Proposal | None,
+    environ: Mapping[str, str],
+    *,
+    model: str = "",
+    offline: bool = False,
 ) -> None:
     """Make the folder, hidden from git by a file of its own; the answers come last, so that a killed
     beginning is none. `offline`: the checks are written for later, and none is run.
@@ -200,8 +206,9 @@ def write(
     place.folder.mkdir(mode=0o700, exist_ok=True)
     place.folder.chmod(0o700)
     (place.folder / GITIGNORE).write_text("*\n")
-    model, small = models_for(agent)
-    text = _POLICY_TEXT.replace("AGENT", agent).replace("MODEL", model).replace("SMALL", small)
+    # A name of one's own may look like a number; in quotes it is a text in YAML, too.
+    worker, planner = (json.dumps(name) if model else name for name in models_for(agent, model))
+    text = _POLICY_TEXT.replace("AGENT", agent).replace("MODEL", worker).replace("SMALL", planner)
     if checks is not None:
         text += _CHECKS + checks_text(checks, offline=offline)
     (place.folder / schema.FILE).write_text(schema.schema_text(), encoding="utf-8")
@@ -233,8 +240,13 @@ def remember(place: Trial, answers: Mapping[str, object]) -> None:
     put_in_place(fresh, place.folder / ANSWERS)
 
 
-def models_for(agent: str) -> tuple[str, str]:
-    """Return the names of the model that works for that agent, and of the one that answers in Planning."""
+def models_for(agent: str, model: str = "") -> tuple[str, str]:
+    """Return the names of the model that works for that agent, and of the one that answers in Planning.
+
+    Both are `model`, if one is named: a server of one's own often has no other.
+    """
+    if model:
+        return model, model
     return ("hello", "hello") if agent == "scripted" else ("default", "small")
 
 

@@ -153,7 +153,8 @@ class AcpAgent:
         def choose(given: Any) -> Any:
             return given if effort else _leave_out(given)
 
-        files = {name: fill(_dump_json(choose(value))) for name, value in program.files.items()}
+        written = choose(dict(program.files))
+        files = {name: fill(_dump_json(value)) for name, value in written.items()}
         setup = Setup(
             name=program.name,
             repo=layout.repo,

@@ -84,7 +84,9 @@ async def _try(provider: Provider, model: str, limit_s: float) -> KeyTrial:
     answered = f"{name} answers {status}{f' {code}' if code else ''}"
     if status in _REFUSED:
         return KeyTrial(status, f"the key in {variable} is refused: {answered}, {_REFUSED[status]}")
-    return KeyTrial(status, "" if status == 200 else f"{answered} to a call with the key in {variable}")
+    return KeyTrial(
+        status, "" if status == 200 else f"{answered} to a call of {model} with the key in {variable}"
+    )
 
 
 async def _ask(provider: Provider, model: str) -> tuple[int, str]:

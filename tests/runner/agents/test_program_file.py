@@ -69,7 +69,7 @@ def test_an_effort_is_said_in_the_programs_own_word_and_what_mentions_it_is_else
 efforts: {low: LITTLE, high: MUCH}
 command: [mine, "--think={effort}", --go]
 env: {THINK: "{effort}", URL: x}
-files: {.mine/a.json: {deep: [{think: "{effort}", stay: 1}]}}
+files: {.mine/a.json: {deep: [{think: "{effort}", stay: 1}]}, .mine/b.toml: "think = {effort}"}
 clears: {.mine: []}
 """
     lines = [it for it in OWN.splitlines() if not it.startswith(("command", "env", "files", "clears"))]
@@ -79,9 +79,11 @@ clears: {.mine: []}
     told = agent.begin(replace(usual, effort="high"), LAYOUT).command
     assert (told.argv[-3:], told.env) == (("mine", "--think=MUCH", "--go"), {"THINK": "MUCH", "URL": "x"})
     assert r"{\"deep\": [{\"think\": \"MUCH\", \"stay\": 1}]}" in told.argv[6]
+    assert "think = MUCH" in told.argv[6]
     plain = agent.begin(usual, LAYOUT).command
     assert (plain.argv[-2:], plain.env) == (("mine", "--go"), {"URL": "x"})
     assert r"{\"deep\": [{\"stay\": 1}]}" in plain.argv[6]
+    assert "b.toml" not in plain.argv[6]
 
 
 def test_a_file_of_another_home_is_nobodys_agent(tmp_path: Path) -> None:

@@ -79,7 +79,8 @@ def test_another_failure_is_said_and_refuses_no_key(upstream: Upstream, status: 
     upstream.answers.append(Answer((b"x" * 500_000,), status=status, kind="text/html"))
     result = try_key(provider(upstream.url), "m")
     assert (result.is_refused, result.status) == (False, status)
-    assert result.problem == f"anthropic answers {status} to a call with the key in CARDINAL_ANTHROPIC_KEY"
+    answered = f"anthropic answers {status} to a call of m"
+    assert result.problem == f"{answered} with the key in CARDINAL_ANTHROPIC_KEY"
 
 
 def test_a_provider_that_is_silent_or_away_is_said_in_time(upstream: Upstream) -> None:

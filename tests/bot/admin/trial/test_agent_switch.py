@@ -203,3 +203,44 @@ def test_a_run_under_way_keeps_its_containers_after_a_switch_to_the_scripted_age
         event_store.append(db, ended, at=NOW)
     assert invoke(place)[0] == 0
     assert "--workspace=local" in started[-1]
+
+
+@pytest.fixture
+def own_server(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Set a server of one's own that wants no key, and whose one model has no price elsewhere."""
+    with ScriptedModel(SCENARIOS, scenario="shop") as model:
+        for name, text in {"URL": model.url, "KEY": "none"}.items():
+            monkeypatch.setenv(f"CARDINAL_COMPATIBLE_{name}", text)
+        yield
+
+
+@pytest.mark.parametrize("name", ["qwen3-coder:30b", "7"])
+@pytest.mark.usefixtures("own_server")
+def test_the_model_of_ones_own_server_is_in_the_board_from_its_first_start(
+    clone: Path, started: list[tuple[str, ...]], name: str
+) -> None:
+    place = trial.find(clone, "main")
+    code, said = invoke(place, "--yes", "--into", "main", "--agent", "qwen", "--model", name)
+    assert code == 0, said
+    assert "Agents cannot work" not in said
+    columns = trial.policy_of(place).board.columns
+    assert [(columns[it].agent, columns[it].model) for it in ("Planning", "In Progress")] == [
+        ("qwen", name)
+    ] * 2
+    code, said = invoke(place, "--yes", "--agent", "qwen", "--model", "gpt-oss:20b")
+    assert (code, f"In Progress: the model {name} becomes gpt-oss:20b" in said) == (0, True), said
+    assert trial.policy_of(place).board.columns["Planning"].model == "gpt-oss:20b"
+    assert len(started) == 2
+
+
+def test_a_model_without_an_agent_or_without_a_name_is_refused(place: trial.Trial) -> None:
+    assert "add it, such as" in invoke(place, "--yes", "--model", "x")[1]
+    assert "such as qwen3" in invoke(place, "--yes", "--agent", "qwen", "--model", "x: {y}")[1]
+
+
+def test_who_has_no_server_yet_is_told_of_its_address(
+    place: trial.Trial, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("CARDINAL_COMPATIBLE_KEY", raising=False)
+    said = invoke(place, "--yes", "--agent", "qwen")[1]
+    assert "CARDINAL_COMPATIBLE_KEY (any word, if it wants none) and CARDINAL_COMPATIBLE_URL" in said
