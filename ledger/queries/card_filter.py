@@ -167,7 +167,7 @@ def _conditions(card_filter: CardFilter) -> Iterator[ColumnElement[bool]]:
         yield or_(*(_has(LABELS, label) for label in card_filter.labels))
     if card_filter.agents:
         plays = or_(runs.c.agent.in_(card_filter.agents), PLAYER.in_(card_filter.agents))
-        yield exists().where(runs.c.run_id == cards.c.run_id, plays)
+        yield exists().where(runs.c.run_id == cards.c.run_id, plays).correlate(cards)
     if card_filter.subscriber:
         condition = subscriptions.c.name == card_filter.subscriber.casefold()
         yield exists().where(subscriptions.c.card_id == cards.c.card_id, condition)

@@ -1,20 +1,31 @@
 """What a filter lists, for whom, in which order; and what it offers to choose."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from sqlalchemy import Connection, Engine
 
-from ledger.events.board import CardArchived, CardAssigned, CardExplained, CardSeen, ColumnRanked
-from ledger.events.run import RunQueued
+from ledger.events.access import RepositoryMoved
+from ledger.events.board import (
+    CardArchived,
+    CardAssigned,
+    CardConverted,
+    CardExplained,
+    CardSeen,
+    ColumnRanked,
+)
+from ledger.events.branch import RunChosen
+from ledger.events.run import RunEnded, RunQueued
 from ledger.events.subscription import CardSubscribed
 from ledger.ids import CardId, RunId
 from ledger.log import event_store
 from ledger.queries import lanes
 from ledger.queries.card_filter import ALL, CardFilter, CardScope, choices
 from ledger.queries.lanes import Asked, Lane, LanePart
-from ledger.states import CardState, Reason
+from ledger.states import CardState, Ending, Reason
+from ledger.views import cards, runs
 from tests.ledger.samples import BOARD, NOW, board_seen
 
 C = CardState
@@ -112,6 +123,7 @@ CASES = (
     (CardFilter(words=("#17",)), "b"),
     (CardFilter(words=("Shop#117",)), "c"),
     (CardFilter(subscriber="aNN"), "c"),
+    (CardFilter(agents=("scripted",)), "ec"),  # that of the newest run
     (CardFilter(words=("1' OR '1'='1",)), ""),
     (CardFilter(C.QUEUED, ("acme/shop",), ("ann",), ("bug",), ("basket",)), "a"),
     (CardFilter(C.QUEUED, people=("Bob",)), ""),
@@ -127,6 +139,8 @@ def test_a_filter_lists_the_cards_that_have_all_of_it(db: Connection) -> None:
             card_filter,
         )
         assert total(lanes.lane_counts(db, [EVERYTHING], card_filter)) == len(listed)
+        newest = lanes.newest(db, [EVERYTHING], card_filter, limit=9)
+        assert sorted(names(newest)) == sorted(listed)
 
 
 def test_what_may_not_be_read_is_not_listed_counted_or_offered(db: Connection) -> None:
@@ -197,3 +211,30 @@ def test_what_only_others_may_answer_stands_in_a_lane_of_its_own_unless_it_is_on
     closed = frozenset(asked)
     assert in_lane(db, Lane.NEEDS_INPUT, "spy", closed=closed) == "D"
     assert in_lane(db, Lane.NEEDS_OTHERS, "spy", closed=closed) == "e"
+
+
+def test_a_card_is_judged_by_its_newest_run_whatever_becomes_of_that(db: Connection) -> None:
+    card_id, settings = CardId("c"), '{"reviewers": ["rita"]}'
+    beside = replace(run("r3", "c", "acme/secret", by="eve"), kind="rerun", settings=settings)
+    for happened, shown in (
+        (beside, ("acme/shop", "cid", (), "")),
+        (
+            RunEnded(RunId("r3"), Ending.FAILED, "agent_error", "", "queued", cause="key"),
+            ("acme/shop", "cid", (), ""),
+        ),
+        (RunChosen(card_id, RunId("r3"), "b", RunId("r1"), "ann"), ("acme/secret", "eve", ("rita",), "key")),
+        (
+            CardConverted(card_id, "I_c", "acme/new", 117, "acme/secret"),
+            ("acme/new", "eve", ("rita",), "key"),
+        ),
+        (RepositoryMoved(BOARD, "acme/new", "acme/last"), ("acme/last", "eve", ("rita",), "key")),
+        (replace(beside, run_id=RunId("r4"), kind="retry", door="page"), ("acme/secret", "eve", (), "")),
+    ):
+        event_store.append(db, happened, at=NOW)
+        row = cards.get(db, card_id)
+        assert row is not None
+        assert row.run_id is not None
+        newest = runs.get(db, row.run_id)
+        assert newest is not None
+        assert (row.work_repository, row.asked_by, row.reviewers, row.cause) == shown
+        assert (newest.repository, newest.by, newest.cause) == (shown[0], shown[1], shown[3])
