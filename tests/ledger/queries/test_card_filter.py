@@ -216,12 +216,10 @@ def test_what_only_others_may_answer_stands_in_a_lane_of_its_own_unless_it_is_on
 def test_a_card_is_judged_by_its_newest_run_whatever_becomes_of_that(db: Connection) -> None:
     card_id, settings = CardId("c"), '{"reviewers": ["rita"]}'
     beside = replace(run("r3", "c", "acme/secret", by="eve"), kind="rerun", settings=settings)
+    failed = RunEnded(RunId("r3"), Ending.FAILED, "agent_error", "", "queued", cause="key")
     for happened, shown in (
         (beside, ("acme/shop", "cid", (), "")),
-        (
-            RunEnded(RunId("r3"), Ending.FAILED, "agent_error", "", "queued", cause="key"),
-            ("acme/shop", "cid", (), ""),
-        ),
+        (failed, ("acme/shop", "cid", (), "")),
         (RunChosen(card_id, RunId("r3"), "b", RunId("r1"), "ann"), ("acme/secret", "eve", ("rita",), "key")),
         (
             CardConverted(card_id, "I_c", "acme/new", 117, "acme/secret"),
@@ -229,6 +227,7 @@ def test_a_card_is_judged_by_its_newest_run_whatever_becomes_of_that(db: Connect
         ),
         (RepositoryMoved(BOARD, "acme/new", "acme/last"), ("acme/last", "eve", ("rita",), "key")),
         (replace(beside, run_id=RunId("r4"), kind="retry", door="page"), ("acme/secret", "eve", (), "")),
+        (replace(failed, run_id=RunId("r4")), ("acme/secret", "eve", (), "key")),
     ):
         event_store.append(db, happened, at=NOW)
         row = cards.get(db, card_id)
