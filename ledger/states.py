@@ -80,6 +80,8 @@ ATTENTION = (
     CardState.IN_REVIEW,
     CardState.APPROVED,
 )
+# In which order cards come that wait for a person; all others come behind.
+NEED: Mapping[CardState, int] = {state: position for position, state in enumerate(ATTENTION)}
 
 
 class RunState(StrEnum):

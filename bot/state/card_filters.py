@@ -27,17 +27,18 @@ class FilterError(CardinalError):
         super().__init__(because)
 
 
-def choices_of_state(db: Connection, scopes: Sequence[CardScope], state: str | None) -> CardChoices:
-    """Return the names that a filter may have: those of archived cards where their state is asked for."""
-    archived = (state or "").strip().casefold() == CardState.ARCHIVED
-    return card_filter.choices(db, scopes, archived=archived)
+def choices_for(
+    db: Connection, scopes: Sequence[CardScope], given: Mapping[str, str], *, newest: int = 0
+) -> CardChoices:
+    """Return the names to read these texts by; where no text is one, those of each board's `newest` cards.
 
-
-def choices_for(db: Connection, scopes: Sequence[CardScope], given: Mapping[str, str]) -> CardChoices:
-    """Return the names to read these texts by: none where no text is a name, for all cards are searched."""
-    if any(given[field] for field in NAMES):
-        return choices_of_state(db, scopes, given["state"])
-    return card_filter.NO_CHOICES
+    They are of archived cards where their state is asked for.
+    """
+    named = any(given[field] for field in NAMES)
+    if not named and not newest:
+        return card_filter.NO_CHOICES
+    archived = given["state"].casefold() == CardState.ARCHIVED
+    return card_filter.choices(db, scopes, archived=archived, newest=None if named else newest)
 
 
 def read(

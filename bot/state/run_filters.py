@@ -11,7 +11,8 @@ from ledger.queries.run_list import RunChoices, RunFilter
 from ledger.states import RunStatus
 from rules.text import alternatives, plain, state_word
 
-FIELDS = ("status", "repository", "person", "agent", "reason", "days")
+NAMES = ("repository", "person", "agent", "reason")
+FIELDS = ("status", *NAMES, "days")
 MAX_DAYS = 3650
 
 

@@ -1,12 +1,14 @@
 """Which cards a list is about: those that somebody may see, and of them those that were asked for."""
 
 import json
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from sqlalchemy import (
     ColumnElement,
     Connection,
+    Select,
     Text,
     and_,
     cast,
@@ -16,20 +18,21 @@ from sqlalchemy import (
     select,
     true,
     type_coerce,
+    union_all,
 )
 
 from ledger.db.statements import is_among
 from ledger.ids import BoardId
-from ledger.states import ATTENTION, CardState
+from ledger.states import CardState
 from ledger.views.cards import cards
 from ledger.views.runs import PLAYER, runs
 from ledger.views.subscriptions import subscriptions
 
 FROM = cards.outerjoin(runs, runs.c.run_id == cards.c.run_id)
-STATE = type_coerce(cards.c.state, Text)
-# In which order cards come that wait for a person; all others come behind.
-NEED: Mapping[str, int] = {state.value: position for position, state in enumerate(ATTENTION)}
-_LISTS = _LABELS, _ASSIGNEES = type_coerce(cards.c.labels, Text), type_coerce(cards.c.assignees, Text)
+# Of no index, so that a list goes through the runs in its order: most are of what is asked for.
+board_of_run, repository_of_card = runs.c.board_id.concat(""), cards.c.repository.concat("")
+MAX_LOOKED_AT = 500  # cards or runs that changed last, whose names a page suggests
+_LISTS = LABELS, _ASSIGNEES = type_coerce(cards.c.labels, Text), type_coerce(cards.c.assignees, Text)
 _NAME = cards.c.repository + "#" + cast(cards.c.number, Text)
 
 
@@ -85,9 +88,13 @@ class CardChoices:
 NO_CHOICES = CardChoices((), (), (), ())
 
 
-def choices(db: Connection, scopes: Sequence[CardScope], *, archived: bool = False) -> CardChoices:
-    """Return the repositories, people and labels of all cards in sight."""
+def choices(
+    db: Connection, scopes: Sequence[CardScope], *, archived: bool = False, newest: int | None = None
+) -> CardChoices:
+    """Return the repositories, people, labels and agents of all cards in sight, or of each board's newest."""
     seen = in_sight(scopes, archived=archived)
+    if newest is not None and scopes:
+        seen = cards.c.card_id.in_(union_all(*(_select_newest(it, archived, newest) for it in scopes)))
 
     def values(*columns: ColumnElement[str]) -> list[set[str]]:
         """Return what stands in each of the columns."""
@@ -95,7 +102,7 @@ def choices(db: Connection, scopes: Sequence[CardScope], *, archived: bool = Fal
         return [{row[at] for row in rows if row[at]} for at in range(len(columns))]
 
     issues, movers, *lists = values(cards.c.repository, cards.c.mover, *_LISTS)
-    works, askers, agents, players = values(runs.c.repository, runs.c.by, runs.c.agent, PLAYER)
+    works, askers, agents, players = values(cards.c.work_repository, cards.c.asked_by, runs.c.agent, PLAYER)
     labels, assignees = ({it for stored in column for it in json.loads(stored)} for column in lists)
     return CardChoices(
         repositories=sort_names(issues | works),
@@ -105,9 +112,16 @@ def choices(db: Connection, scopes: Sequence[CardScope], *, archived: bool = Fal
     )
 
 
+def _select_newest(scope: CardScope, archived: bool, most: int) -> Select[Any]:
+    mine = select(cards.c.card_id).where(in_sight([scope], archived=archived))
+    return select(mine.order_by(cards.c.state_at.desc()).limit(most).subquery())
+
+
 def in_sight(scopes: Sequence[CardScope], *, archived: bool = False) -> ColumnElement[bool]:
     """Return the condition that a card is on one of these boards, or was, and may be seen there."""
-    return and_(cards.c.archived if archived else ~cards.c.archived, or_(false(), *map(within, scopes)))
+    there = cards.c.archived if archived else ~cards.c.archived
+    on_boards = is_among(cards.c.board_id, {scope.board_id for scope in scopes})  # indexes begin with it
+    return and_(on_boards, there, or_(false(), *map(within, scopes)))
 
 
 def match_filter(card_filter: CardFilter) -> ColumnElement[bool]:
@@ -117,16 +131,25 @@ def match_filter(card_filter: CardFilter) -> ColumnElement[bool]:
 
 def within(scope: CardScope) -> ColumnElement[bool]:
     """Limit to cards, archived ones too, whose own repository and that of whose work may both be seen."""
-    on_board = cards.c.board_id == scope.board_id
+    return _within(scope, (cards.c.board_id, cards.c.repository, cards.c.work_repository))
+
+
+def within_of_run(scope: CardScope) -> ColumnElement[bool]:
+    """Limit to runs, joined with their cards, that and whose card's own repository may both be seen."""
+    return _within(scope, (board_of_run, repository_of_card, runs.c.repository))
+
+
+def _within(scope: CardScope, places: tuple[ColumnElement[Any], ...]) -> ColumnElement[bool]:
+    board, issue, work = places
+    on_board = board == scope.board_id
     if scope.seen is None:
         return on_board
     names = tuple(scope.seen)
-    own = is_among(cards.c.repository, names)
-    no_work = or_(runs.c.repository.is_(None), runs.c.repository == "")
+    own = is_among(issue, names)
     return and_(
         on_board,
-        or_(own, cards.c.repository.is_(None)) if scope.drafts else own,
-        or_(no_work, is_among(runs.c.repository, names)),
+        or_(own, issue.is_(None)) if scope.drafts else own,
+        is_among(work, ("", *names)),
     )
 
 
@@ -136,16 +159,16 @@ def _conditions(card_filter: CardFilter) -> Iterator[ColumnElement[bool]]:
         yield cards.c.state == card_filter.state
     if card_filter.repositories:
         names = card_filter.repositories
-        yield or_(is_among(cards.c.repository, names), is_among(runs.c.repository, names))
+        yield or_(is_among(cards.c.repository, names), is_among(cards.c.work_repository, names))
     if card_filter.people:
         assigned = (_has(_ASSIGNEES, login) for login in card_filter.people)
-        yield or_(
-            is_among(cards.c.mover, card_filter.people), is_among(runs.c.by, card_filter.people), *assigned
-        )
+        people = card_filter.people
+        yield or_(is_among(cards.c.mover, people), is_among(cards.c.asked_by, people), *assigned)
     if card_filter.labels:
-        yield or_(*(_has(_LABELS, label) for label in card_filter.labels))
+        yield or_(*(_has(LABELS, label) for label in card_filter.labels))
     if card_filter.agents:
-        yield or_(is_among(runs.c.agent, card_filter.agents), is_among(PLAYER, card_filter.agents))
+        plays = or_(is_among(runs.c.agent, card_filter.agents), is_among(PLAYER, card_filter.agents))
+        yield exists().where(runs.c.run_id == cards.c.run_id, plays).correlate(cards)
     if card_filter.subscriber:
         condition = subscriptions.c.name == card_filter.subscriber.casefold()
         yield exists().where(subscriptions.c.card_id == cards.c.card_id, condition)

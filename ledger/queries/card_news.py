@@ -8,7 +8,7 @@ from sqlalchemy import ColumnElement, Connection, and_, exists, false, or_, sele
 from ledger.event import Recorded
 from ledger.ids import CardId
 from ledger.log import event_store
-from ledger.queries.card_filter import FROM, CardScope, within
+from ledger.queries.card_filter import CardScope, within
 from ledger.views.cards import cards
 from ledger.views.runs import runs
 
@@ -60,7 +60,7 @@ def later(
         return last, False
     of_runs = select(runs.c.card_id).where(runs.c.run_id.in_(named["run"]))
     touched = or_(cards.c.card_id.in_(named["card"]), cards.c.card_id.in_(of_runs))
-    mine = select(cards.c.card_id).select_from(FROM).where(touched, or_(*map(within, scopes)))
+    mine = select(cards.c.card_id).where(touched, or_(*map(within, scopes)))
     if card_id is not None:
         mine = mine.where(cards.c.card_id == card_id)
     return last, bool(scopes) and db.scalar(select(exists(mine))) is True
@@ -107,7 +107,7 @@ def _in_sight(
     of_runs = db.execute(select(runs.c.run_id, runs.c.card_id).where(runs.c.run_id.in_(run_ids)))
     by_run = {run_id: card_id for run_id, card_id in of_runs}
     touched = {name for kind, name in names if kind == "card"}.union(by_run.values())
-    query = select(cards.c.card_id, cards.c.repository, cards.c.number, cards.c.title).select_from(FROM)
+    query = select(cards.c.card_id, cards.c.repository, cards.c.number, cards.c.title)
     query = query.where(cards.c.card_id.in_(touched), or_(false(), *map(_with_all_runs, scopes)))
     known = {it: (it, name or "", number or 0, title) for it, name, number, title in db.execute(query)}
     runs_seen = {f"run:{run_id}": known[card_id] for run_id, card_id in by_run.items() if card_id in known}

@@ -2,41 +2,33 @@
 
 import json
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from functools import lru_cache
-from itertools import islice
 from typing import Any, NamedTuple
 
 from sqlalchemy import (
     Column,
     ColumnElement,
     Connection,
-    FromClause,
     Select,
+    Text,
     bindparam,
     case,
+    false,
     func,
-    null,
+    literal,
+    or_,
     select,
+    tuple_,
+    type_coerce,
     union_all,
 )
 
 from ledger.db.statements import Statement, is_among, kept
-from ledger.events.run import BY_PEOPLE
 from ledger.ids import BoardId, CardId, RunId
-from ledger.queries.card_filter import (
-    ALL,
-    FROM,
-    NEED,
-    STATE,
-    CardFilter,
-    CardScope,
-    in_sight,
-    match_filter,
-)
+from ledger.queries.card_filter import ALL, FROM, CardFilter, CardScope, in_sight, match_filter
 from ledger.states import ATTENTION, CardState, Reason, RunState
 from ledger.views.cards import cards
 from ledger.views.questions import questions
@@ -47,7 +39,7 @@ class Lane(StrEnum):
     """A lane, as people read it; those that wait for a person come first."""
 
     NEEDS_INPUT = "Needs input"
-    NEEDS_OTHERS = "Needs others"  # for_person alone puts cards there
+    NEEDS_OTHERS = "Needs others"  # as a person reads NEEDS_INPUT
     FAILED = "Failed"
     REVIEW = "To review"
     READY = "Ready to merge"
@@ -71,15 +63,11 @@ LANES: Mapping[CardState, Lane] = {
     S.BLOCKED: Lane.BLOCKED,
 }
 # Cards that Cardinal moved after a failure to a column whose states are in no lane.
-_MOVED_AFTER_FAILURE = (cards.c.reason == Reason.RUN_FAILED) & is_among(
-    cards.c.state, (S.DRAFT, S.DISCUSSING)
+_MOVED_AFTER_FAILURE = is_among(cards.c.state, (S.DRAFT, S.DISCUSSING)) & (
+    cards.c.reason == Reason.RUN_FAILED
 )
 WAITING_LANES = frozenset({Lane.NEEDS_OTHERS, *(LANES[state] for state in ATTENTION)})
 PLAN = "plan"
-_FIELDS = cards.c.card_id, cards.c.repository, cards.c.number, cards.c.title, cards.c.column, STATE
-_MORE_FIELDS = cards.c.state_at, cards.c.mover, cards.c.run_id, runs.c.by, runs.c.usd, runs.c.payer
-_CAUSE = case(((cards.c.state == S.FAILED) | _MOVED_AFTER_FAILURE, func.coalesce(runs.c.cause, "")), else_="")
-_BY_A_PERSON = is_among(runs.c.door, BY_PEOPLE) & (runs.c.by != "") & runs.c.by.not_like("%[bot]")
 _WITH_PLAN = runs.c.state == RunState.AWAITING_APPROVAL
 _SUBJECT = (
     select(questions.c.subject)
@@ -89,21 +77,19 @@ _SUBJECT = (
     .scalar_subquery()
 )
 _WAITS_FOR = case((cards.c.state != S.NEEDS_INPUT, ""), (_WITH_PLAN, PLAN), else_=func.coalesce(_SUBJECT, ""))
-_UNASKED = case((_BY_A_PERSON, null()), else_=runs.c.settings)
-# In lanes by what each has first; elsewhere who waits for a person comes first, then all others.
-_BY_LANE = case(
-    (_MOVED_AFTER_FAILURE, list(LANES).index(S.FAILED)),
-    *((cards.c.state == state, position) for position, state in enumerate(LANES)),
+_ASKED_ABOUT = cards.c.board_id, func.coalesce(cards.c.repository, ""), _WAITS_FOR
+_OF_RUN = {"by": cards.c.asked_by, "usd": runs.c.usd, "payer": runs.c.payer, "waits_for": _WAITS_FOR}
+_IN_LANE_ORDER = case(
+    {state: position for position, state in enumerate(LANES)},
+    value=cards.c.state,
+    else_=list(LANES).index(S.FAILED),
 )
-_BY_NEED = case(NEED, value=STATE, else_=len(NEED))
 
 
 class ListedCard(NamedTuple):
-    """A card in a list. `mover` put it where it stands; the fields below are of its newest run, or None.
+    """A card in a list. `mover` put it where it stands; the fields below are of its newest run.
 
-    `because` is empty where it would name an issue of a repository that is not in sight. `waits_for` is PLAN
-    or the subject of the run's open question; empty where no run waits for a person. `cause` is the code of
-    why the run failed where other cards may share that.
+    `waits_for` is PLAN or the subject of the run's open question; empty where no run waits for a person.
     """
 
     card_id: CardId
@@ -111,17 +97,16 @@ class ListedCard(NamedTuple):
     number: int | None
     title: str
     column: str | None
-    state: str
+    state: CardState
     because: str
     state_at: datetime
     mover: str
     run_id: RunId | None
-    by: str | None
+    by: str
     usd: float | None
     payer: str | None
     board_id: BoardId
     waits_for: str
-    cause: str = ""
     reviewers: tuple[str, ...] = ()
     assignees: tuple[str, ...] = ()
     reason: Reason = Reason.OTHER
@@ -133,22 +118,41 @@ class ListedCard(NamedTuple):
         """
         return tuple(dict.fromkeys(filter(None, (self.by, self.mover, *self.assignees, *self.reviewers))))
 
+    def is_own(self, login: str) -> bool:
+        """Return whether the person is one of those."""
+        return login.casefold() in {name.casefold() for name in self.people}
+
+
+class Asked(NamedTuple):
+    """What cards ask a person: of one board, in one repository or in none, about a plan or that subject."""
+
+    board_id: BoardId
+    repository: str
+    waits_for: str
+
+
+class SameCause(NamedTuple):
+    """How many cards failed for one cause, the longest `since` then."""
+
+    total: int
+    since: datetime
+
 
 @dataclass(frozen=True, slots=True)
-class LaneCards:
-    """A lane's cards, by state and how long they wait; `owned` has those of each login in small letters."""
+class LanePart:
+    """Cards of a lane to list: its own person's first, then by state and how long they wait.
 
-    cards: list[ListedCard]
-    owned: dict[str, list[ListedCard]]
+    Those that ask what is `closed` to the person are another's, unless they are their own: the lane
+    NEEDS_INPUT is without them, and NEEDS_OTHERS has them alone. `cause`: only cards whose run failed for
+    it; `without`: for none of those.
+    """
 
-    def of(self, login: str, *, limit: int, offset: int = 0) -> tuple[list[ListedCard], list[ListedCard]]:
-        """Return the person's own cards, which come first, and others."""
-        listed_cards = self.owned.get(login.casefold(), [])
-        ids = {card.card_id for card in listed_cards}
-        own_listed_cards = listed_cards[offset : offset + limit]
-        others = (card for card in self.cards if card.card_id not in ids)
-        begin = max(0, offset - len(listed_cards))
-        return own_listed_cards, list(islice(others, begin, begin + limit - len(own_listed_cards)))
+    lane: Lane
+    limit: int
+    offset: int = 0
+    closed: frozenset[Asked] = frozenset()
+    cause: str = ""
+    without: tuple[str, ...] = ()
 
 
 def lane_of(state: str, reason: Reason) -> Lane | None:
@@ -162,7 +166,7 @@ def repositories(db: Connection, board_id: BoardId) -> dict[str, datetime]:
 
     Those of archived cards are among them: they are read on, and found by a filter.
     """
-    return _oldest(db, board_id, _NEWEST)
+    return _oldest(db, board_id, _ISSUES, _NEWEST_WORKS)
 
 
 def repositories_ever(db: Connection, board_id: BoardId) -> dict[str, datetime]:
@@ -170,67 +174,150 @@ def repositories_ever(db: Connection, board_id: BoardId) -> dict[str, datetime]:
 
     Those of archived cards and of all runs are among them.
     """
-    return _oldest(db, board_id, _EVER)
+    return _oldest(db, board_id, _ISSUES, _ALL_WORKS)
 
 
-def _oldest_by(name: Column[Any], joined: FromClause) -> Select[Any]:
-    mine = (cards.c.board_id == bindparam("board_id")) & (name != "")
-    return select(name, func.min(cards.c.created_at)).select_from(joined).where(mine).group_by(name)
+def _oldest_by(name: Column[Any], since: Column[Any]) -> Statement:
+    """Select each name on a board with its oldest moment: by an index of them, step by step, for rows with
+    the same name are many.
+    """
+    mine = name.table.c.board_id == bindparam("board_id")
+    first = select(func.min(name).label("name")).where(mine, name > "").cte(recursive=True)
+    following = select(func.min(name)).where(mine, name > first.c.name).scalar_subquery()
+    names = first.union_all(select(following).where(first.c.name.is_not(None)))
+    oldest = select(func.min(since)).where(mine, name == names.c.name).scalar_subquery()
+    return Statement(select(names.c.name, oldest).where(names.c.name.is_not(None)))
 
 
-_ISSUES = _oldest_by(cards.c.repository, cards)
-_NEWEST_WORKS = _oldest_by(runs.c.repository, cards.join(runs, runs.c.run_id == cards.c.run_id))
-_ALL_WORKS = _oldest_by(runs.c.repository, cards.join(runs, runs.c.card_id == cards.c.card_id))
-_NEWEST, _EVER = (Statement(union_all(_ISSUES, works)) for works in (_NEWEST_WORKS, _ALL_WORKS))
+_ISSUES = _oldest_by(cards.c.repository, cards.c.created_at)
+_NEWEST_WORKS = _oldest_by(cards.c.work_repository, cards.c.created_at)
+_ALL_WORKS = _oldest_by(runs.c.repository, runs.c.card_created_at)
 
 
-def _oldest(db: Connection, board_id: BoardId, by_name: Statement) -> dict[str, datetime]:
+def _oldest(db: Connection, board_id: BoardId, *by_name: Statement) -> dict[str, datetime]:
     oldest = dict[str, datetime]()
-    for repository, at in by_name.all(db, {"board_id": board_id}):
-        oldest[repository] = min(at, oldest.get(repository, at))
+    for statement in by_name:
+        for repository, at in statement.all(db, {"board_id": board_id}):
+            oldest[repository] = min(at, oldest.get(repository, at))
     return oldest
 
 
-def by_lane(
+def lane_totals(
     db: Connection, scopes: Sequence[CardScope], card_filter: CardFilter = ALL
-) -> Mapping[Lane, LaneCards]:
-    listed = {lane: LaneCards([], {}) for lane in Lane}
-    for card in _rows(db, _by_lane(tuple(scopes), card_filter)):
-        lane = listed[LANES.get(CardState(card.state), Lane.FAILED)]
-        lane.cards.append(card)
-        for login in {name.casefold() for name in card.people}:
-            lane.owned.setdefault(login, []).append(card)
-    return listed
+) -> Mapping[Lane, int]:
+    """Return how many cards are in each lane that has any; none in NEEDS_OTHERS, which is a person's."""
+    totals = Counter[Lane]()
+    for state, count in _count_by_state(db, scopes, card_filter, tuple(LANES)).items():
+        totals[LANES[state]] += count
+    return totals
 
 
-def for_person(
-    by: Mapping[Lane, LaneCards], login: str, may_answer: Callable[[ListedCard], bool]
-) -> Mapping[Lane, LaneCards]:
-    """Return the lanes as the person reads them: others' cards that only others may answer stand apart."""
-    needs = by[Lane.NEEDS_INPUT]
-    listed_cards = needs.owned.get(login.casefold(), [])
-    ids = {card.card_id for card in listed_cards}
-    parted: tuple[list[ListedCard], list[ListedCard]] = [], []
-    for card in needs.cards:
-        parted[card.card_id not in ids and not may_answer(card)].append(card)
-    yours, theirs = parted
-    return {
-        **by,
-        Lane.NEEDS_INPUT: LaneCards(yours, {login.casefold(): listed_cards}),
-        Lane.NEEDS_OTHERS: LaneCards(theirs, {}),
-    }
+def count_asked(
+    db: Connection, scopes: Sequence[CardScope], card_filter: CardFilter, login: str
+) -> Mapping[Asked, int]:
+    """Return how many runs of cards in the lane NEEDS_INPUT that are not the person's own ask for each."""
+    asked = _count_asked(tuple(scopes), card_filter, login).all(db, {})
+    return {Asked(*about): count for *about, count in asked}
 
 
-def by_cause(failed: LaneCards) -> tuple[list[list[ListedCard]], LaneCards]:
-    """Return the cards that failed for the same cause as another, cause by cause; and all others."""
-    of_cause: dict[str, list[ListedCard]] = {}
-    for card in failed.cards:
-        of_cause.setdefault(card.cause, []).append(card)
-    same = [cards for cause, cards in of_cause.items() if cause and len(cards) > 1]
-    ids = {card.card_id for cards in same for card in cards}
-    parts = (failed.cards, *failed.owned.values())
-    listed_cards, *owned = ([card for card in part if card.card_id not in ids] for part in parts)
-    return same, LaneCards(listed_cards, dict(zip(failed.owned, owned, strict=True)))
+@kept
+def _count_asked(scopes: Scopes, card_filter: CardFilter, login: str) -> Select[Any]:
+    query = select(*_ASKED_ABOUT, func.count()).group_by(*_ASKED_ABOUT)
+    query = query.select_from(cards.join(runs, runs.c.run_id == cards.c.run_id))
+    return query.where(cards.c.state == S.NEEDS_INPUT, ~_is_own(login), *_are_listed(scopes, card_filter))
+
+
+def count_causes(
+    db: Connection, scopes: Sequence[CardScope], card_filter: CardFilter = ALL
+) -> Mapping[str, SameCause]:
+    """Return each cause that several cards failed for, by the longest wait."""
+    counts, since = Counter[str](), dict[str, datetime]()
+    for after_failure in (False, True):  # each has the index of states
+        for cause, count, at in _count_causes(tuple(scopes), card_filter, after_failure).all(db, {}):
+            counts[cause] += count
+            since[cause] = min(at, since.get(cause, at))
+    shared = sorted((since[cause], cause) for cause, count in counts.items() if count > 1)
+    return {cause: SameCause(counts[cause], at) for at, cause in shared}
+
+
+@kept
+def _count_causes(scopes: Scopes, card_filter: CardFilter, after_failure: bool) -> Select[Any]:
+    condition = _MOVED_AFTER_FAILURE if after_failure else cards.c.state == S.FAILED
+    query = select(cards.c.cause, func.count(), func.min(cards.c.state_at)).group_by(cards.c.cause)
+    return query.where(cards.c.cause != "", condition, *_are_listed(scopes, card_filter))
+
+
+def list_parts(
+    db: Connection,
+    scopes: Sequence[CardScope],
+    parts: Sequence[LanePart],
+    card_filter: CardFilter = ALL,
+    *,
+    login: str = "",
+) -> list[list[ListedCard]]:
+    """Return the cards of each part; those of the person with that login are their own."""
+    selected = [
+        select(literal(place), *query.subquery().c)
+        for place, part in enumerate(parts)
+        for query in _select_part(part, scopes, card_filter, login)
+    ]
+    found: list[list[tuple[Any, ...]]] = [[] for _ in parts]
+    for place, *order in db.execute(union_all(*selected)) if selected else ():
+        found[place].append(tuple(order))
+    ids = [
+        [card_id for *_, card_id in sorted(its)[part.offset : part.offset + part.limit]]
+        for part, its in zip(parts, found, strict=True)
+    ]
+    query = _select_cards().where(cards.c.card_id.in_({card_id for its in ids for card_id in its}))
+    known = {card.card_id: card for card in map(ListedCard._make, db.execute(query))}
+    return [[known[card_id] for card_id in its] for its in ids]
+
+
+def _select_part(
+    part: LanePart, scopes: Sequence[CardScope], card_filter: CardFilter, login: str
+) -> Iterator[Select[Any]]:
+    """Select by what they are ordered the first cards of a part, each query by its own range of an index."""
+    if part.lane is Lane.NEEDS_OTHERS and not part.closed:
+        return
+    own = _is_own(login)
+    order = case((own, 0), else_=1), _IN_LANE_ORDER, cards.c.state_at, cards.c.card_id
+    query = select(*order).where(*_are_listed(scopes, card_filter))
+    if part.closed:
+        theirs = ~own & tuple_(*_ASKED_ABOUT).in_(sorted(part.closed))
+        query = query.select_from(FROM).where(theirs if part.lane is Lane.NEEDS_OTHERS else ~theirs)
+    if part.cause:
+        query = query.where(cards.c.cause == part.cause)
+    if part.without and part.lane is Lane.FAILED:
+        query = query.where(cards.c.cause.not_in(part.without))
+    for condition in _conditions_of(part.lane):
+        yield query.where(condition).order_by(*order).limit(part.offset + part.limit)
+
+
+def _conditions_of(lane: Lane) -> Iterator[ColumnElement[bool]]:
+    """Yield the conditions of which one holds for each card of the lane; an index has a range for each."""
+    if lane is Lane.NEEDS_OTHERS:
+        lane = Lane.NEEDS_INPUT
+    yield cards.c.state.in_([state for state, its in LANES.items() if its is lane])
+    if lane is Lane.FAILED:
+        yield _MOVED_AFTER_FAILURE
+
+
+def _are_listed(
+    scopes: Sequence[CardScope], card_filter: CardFilter
+) -> tuple[ColumnElement[bool], ColumnElement[bool]]:
+    return in_sight(scopes, archived=card_filter.archived), match_filter(card_filter)
+
+
+def _is_own(login: str) -> ColumnElement[bool]:
+    """Return the condition that `ListedCard.is_own` says: databases tell case apart."""
+    if not login:
+        return false()
+    name = login.casefold()
+    named = (
+        type_coerce(it, Text).icontains(json.dumps(name), autoescape=True)
+        for it in (cards.c.assignees, cards.c.reviewers)
+    )
+    return or_(func.lower(cards.c.asked_by) == name, func.lower(cards.c.mover) == name, *named)
 
 
 def of_column(
@@ -243,7 +330,17 @@ def of_column(
     offset: int = 0,
 ) -> tuple[ListedCard, ...]:
     """Return the column's cards: those that need somebody first, then from the top. None is for no column."""
-    return _rows(db, _of_column(tuple(scopes), column, card_filter, limit=limit, offset=offset))
+    return _rows(db, _of_column(tuple(scopes), column, card_filter, limit, offset))
+
+
+@kept
+def _of_column(
+    scopes: Scopes, column: str | None, card_filter: CardFilter, limit: int | None, offset: int
+) -> Select[Any]:
+    first = select(cards.c.card_id).where(*_are_listed(scopes, card_filter), cards.c.column == column)
+    order = cards.c.need, cards.c.rank, cards.c.card_id
+    first = first.order_by(*order).limit(limit).offset(offset)
+    return _select_cards().where(cards.c.card_id.in_(first)).order_by(*order)
 
 
 def newest(
@@ -259,6 +356,24 @@ def newest(
     return _rows(db, _newest(tuple(scopes), card_filter, column, after, limit))
 
 
+@kept
+def _newest(
+    scopes: Scopes,
+    card_filter: CardFilter,
+    column: str | None,
+    after: tuple[datetime, CardId] | None,
+    limit: int,
+) -> Select[Any]:
+    query = _select_cards().where(*_are_listed(scopes, card_filter))
+    if column is not None:
+        query = query.where(cards.c.column == column)
+    if after is not None:
+        at, card_id = after
+        behind = (cards.c.state_at == at) & (cards.c.card_id > card_id)
+        query = query.where((cards.c.state_at < at) | behind)
+    return query.order_by(cards.c.state_at.desc(), cards.c.card_id).limit(limit)
+
+
 def lane_place(card: ListedCard) -> tuple[datetime, CardId]:
     return card.state_at, card.card_id
 
@@ -268,9 +383,16 @@ def lane_counts(
 ) -> dict[str | None, dict[CardState, int]]:
     """Return how many cards of each state stand in each column; None is for no column."""
     by_column: dict[str | None, dict[CardState, int]] = {}
-    for column, state, count in _lane_counts(tuple(scopes), card_filter).all(db, {}):
-        by_column.setdefault(column, {})[state] = count
+    for state, _, column, count in _lane_counts(tuple(scopes), card_filter).all(db, {}):
+        counts = by_column.setdefault(column, {})
+        counts[state] = counts.get(state, 0) + count
     return by_column
+
+
+@kept
+def _lane_counts(scopes: Scopes, card_filter: CardFilter) -> Select[Any]:
+    kinds = cards.c.state, cards.c.reason, cards.c.column  # in this order by their index
+    return select(*kinds, func.count()).where(*_are_listed(scopes, card_filter)).group_by(*kinds)
 
 
 def count_waiting_cards(db: Connection, scopes: Sequence[CardScope], card_filter: CardFilter = ALL) -> int:
@@ -284,79 +406,34 @@ def waiting_by_state(
     """Return how many cards of each state wait for a person. Those that Cardinal moved after a failure count
     as failed.
     """
-    waiting = Counter[CardState]()
-    for after_failure in (False, True):  # each has the index of states
-        query = _waiting_by_state(tuple(scopes), card_filter, after_failure=after_failure)
-        for state, count in query.all(db, {}):
-            waiting[state if state in ATTENTION else S.FAILED] += count
-    return dict(waiting)
+    return _count_by_state(db, scopes, card_filter, ATTENTION)
+
+
+def _count_by_state(
+    db: Connection, scopes: Sequence[CardScope], card_filter: CardFilter, states: Collection[CardState]
+) -> dict[CardState, int]:
+    """Return how many cards are in each of the states, with those that Cardinal moved after a failure."""
+    counts = Counter[CardState]()
+    for among in (tuple(states), None):
+        for state, count in _count_states(tuple(scopes), card_filter, among).all(db, {}):
+            counts[state if state in states else S.FAILED] += count
+    return dict(counts)
 
 
 @kept
-def _by_lane(scopes: Scopes, card_filter: CardFilter) -> Select[Any]:
-    in_lane = is_among(cards.c.state, LANES) | _MOVED_AFTER_FAILURE
-    query = _select_lane(scopes, card_filter).where(in_lane)
-    return query.order_by(_BY_LANE, cards.c.state_at, cards.c.card_id)
-
-
-@kept
-def _of_column(
-    scopes: Scopes, column: str | None, card_filter: CardFilter, *, limit: int | None, offset: int
+def _count_states(
+    scopes: Scopes, card_filter: CardFilter, states: tuple[CardState, ...] | None
 ) -> Select[Any]:
-    query = _select_lane(scopes, card_filter).where(cards.c.column == column)
-    return query.order_by(_BY_NEED, cards.c.rank, cards.c.card_id).limit(limit).offset(offset)
+    """Count cards of these states, or those that were moved after a failure: each has the index of states."""
+    condition = _MOVED_AFTER_FAILURE if states is None else is_among(cards.c.state, states)
+    query = select(cards.c.state, func.count()).group_by(cards.c.state)
+    return query.where(condition, *_are_listed(scopes, card_filter))
 
 
-@kept
-def _newest(
-    scopes: Scopes,
-    card_filter: CardFilter,
-    column: str | None,
-    after: tuple[datetime, CardId] | None,
-    limit: int,
-) -> Select[Any]:
-    query = _select_lane(scopes, card_filter)
-    if column is not None:
-        query = query.where(cards.c.column == column)
-    if after is not None:
-        at, card_id = after
-        behind = (cards.c.state_at == at) & (cards.c.card_id > card_id)
-        query = query.where((cards.c.state_at < at) | behind)
-    return query.order_by(cards.c.state_at.desc(), cards.c.card_id).limit(limit)
-
-
-@kept
-def _lane_counts(scopes: Scopes, card_filter: CardFilter) -> Select[Any]:
-    return _select_seen(scopes, card_filter, cards.c.column, cards.c.state, func.count()).group_by(
-        cards.c.column, cards.c.state
-    )
-
-
-@kept
-def _waiting_by_state(scopes: Scopes, card_filter: CardFilter, *, after_failure: bool) -> Select[Any]:
-    condition = _MOVED_AFTER_FAILURE if after_failure else is_among(cards.c.state, ATTENTION)
-    query = _select_seen(scopes, card_filter, cards.c.state, func.count())
-    return query.where(condition).group_by(cards.c.state)
-
-
-def _select_lane(scopes: Scopes, card_filter: CardFilter) -> Select[Any]:
-    fields = (*_FIELDS, cards.c.because, *_MORE_FIELDS, cards.c.board_id, _WAITS_FOR, _CAUSE, _UNASKED)
-    return _select_seen(scopes, card_filter, *fields, cards.c.assignees, cards.c.reason)
-
-
-def _select_seen(scopes: Scopes, card_filter: CardFilter, *fields: ColumnElement[Any]) -> Select[Any]:
-    seen = in_sight(scopes, archived=card_filter.archived)
-    return select(*fields).select_from(FROM).where(seen, match_filter(card_filter))
+def _select_cards() -> Select[Any]:
+    fields = (_OF_RUN[name] if name in _OF_RUN else cards.c[name] for name in ListedCard._fields)
+    return select(*fields).select_from(FROM)
 
 
 def _rows(db: Connection, query: Statement) -> tuple[ListedCard, ...]:
-    listed = query.all(db, {})
-    return tuple(
-        ListedCard._make((*card, _reviewers(settings) if settings else (), assignees, reason))
-        for *card, settings, assignees, reason in listed
-    )
-
-
-@lru_cache  # thousands of runs have the same settings
-def _reviewers(settings: str) -> tuple[str, ...]:
-    return tuple(json.loads(settings).get("reviewers") or ())
+    return tuple(map(ListedCard._make, query.all(db, {})))

@@ -10,7 +10,7 @@ from sqlalchemy import ColumnElement, Connection, Select, and_, false, func, or_
 
 from ledger.db.rows import pick
 from ledger.ids import CardId, RunId
-from ledger.queries.card_filter import CardScope, sort_names
+from ledger.queries.card_filter import CardScope, board_of_run, repository_of_card, sort_names
 from ledger.rows.runs import RunRow
 from ledger.states import RUN_HELD, Ending, RunState, RunStatus
 from ledger.views.cards import cards
@@ -104,10 +104,12 @@ def count_runs(db: Connection, scopes: Sequence[CardScope], run_filter: RunFilte
     return int(db.scalar(_narrow(select(func.count()), scopes, run_filter)) or 0)
 
 
-def run_choices(db: Connection, scopes: Sequence[CardScope]) -> RunChoices:
-    """Return the repositories, people, agents and reasons of all runs in sight."""
+def run_choices(db: Connection, scopes: Sequence[CardScope], newest: int | None = None) -> RunChoices:
+    """Return the repositories, people, agents and reasons of all runs in sight, or of the `newest`."""
     named = (runs.c.repository, cards.c.repository, runs.c.by, runs.c.agent, PLAYER, runs.c.reason)
-    found = list(db.execute(_narrow(select(*named), scopes, ALL).distinct()))
+    query = _narrow(select(*named), scopes, ALL)
+    newest_runs = query.order_by(runs.c.serial.desc()).limit(newest)
+    found = set(db.execute(query.distinct() if newest is None else newest_runs))
     works, issues, people, agents, players, reasons = (
         {it for it in column if it} for column in (zip(*found, strict=True) if found else [()] * len(named))
     )
@@ -133,16 +135,16 @@ def _narrow(query: Select[Any], scopes: Sequence[CardScope], run_filter: RunFilt
 
 def is_within(scope: CardScope) -> ColumnElement[bool]:
     """Limit to runs on the board, whose own repository and that of whose card may both be seen."""
-    on_board = cards.c.board_id == scope.board_id
+    on_board = board_of_run == scope.board_id
     if scope.seen is None:
         return on_board
     names = tuple(scope.seen)
     no_work = runs.c.repository == ""
-    no_issue = or_(cards.c.repository.is_(None), cards.c.repository == "")
+    no_issue = or_(repository_of_card.is_(None), repository_of_card == "")
     return and_(
         on_board,
         or_(no_work, runs.c.repository.in_(names)),
-        or_(no_issue, cards.c.repository.in_(names)),
+        or_(no_issue, repository_of_card.in_(names)),
         ~and_(no_work, no_issue),
     )
 

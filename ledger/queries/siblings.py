@@ -6,14 +6,13 @@ from sqlalchemy import Connection, Select, and_, literal, or_, select
 
 from ledger.db.statements import statement
 from ledger.ids import BoardId, CardId, RunId
-from ledger.states import Reason, RunState
+from ledger.states import RunState
 from ledger.views import checks, signed_commits
 from ledger.views.boards import boards
-from ledger.views.cards import cards
+from ledger.views.cards import IS_IN_LANE, cards
 from ledger.views.changed_files import changed_files
 from ledger.views.runs import runs
 
-IN_LANE = (Reason.MERGE_LANE, Reason.MERGE_TURN)
 MAX_SIBLINGS = 200  # that one look at a repository reads
 
 
@@ -68,7 +67,7 @@ def _lane(repository: Any, most: Any) -> Select[Any]:
     query = select(cards.c.card_id, cards.c.pull_number).where(
         cards.c.pull_repository == repository,
         cards.c.pull_state == literal("open"),
-        cards.c.reason.in_([literal(reason, cards.c.reason.type) for reason in IN_LANE]),
+        IS_IN_LANE,
         ~cards.c.archived,
         cards.c.board_id.not_in(select(boards.c.board_id).where(boards.c.removed)),
     )
@@ -85,11 +84,9 @@ def merge_lane(db: Connection, repository: str, limit: int) -> tuple[LaneRow, ..
 
 def lane_repositories(db: Connection, board_id: BoardId) -> tuple[str, ...]:
     """Return the repositories in whose merge lanes the board has cards."""
-    query = select(cards.c.pull_repository).distinct()
-    mine = query.where(
-        cards.c.board_id == board_id, cards.c.reason.in_(IN_LANE), cards.c.pull_state == "open"
-    )
-    return tuple(db.scalars(mine))
+    lanes = select(cards.c.pull_repository, cards.c.board_id).distinct()
+    lanes = lanes.where(IS_IN_LANE, cards.c.pull_state == "open")  # of all boards: they are few
+    return tuple(repository for repository, board in db.execute(lanes) if board == board_id)
 
 
 def is_checked_on(db: Connection, card_id: CardId, head: str, base: str, *, rebased: bool) -> bool:

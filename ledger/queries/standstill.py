@@ -10,7 +10,7 @@ from sqlalchemy import ColumnElement, Connection, Select, and_, func, literal, l
 from ledger.db.tables import events, outbox
 from ledger.ids import CardId, RunId
 from ledger.queries import run_queue
-from ledger.queries.card_filter import CardScope, in_sight, within
+from ledger.queries.card_filter import CardScope, in_sight, within, within_of_run
 from ledger.queue.outbox import OPEN, SHUT_OUT
 from ledger.states import RUN_HELD, RunState
 from ledger.views import failures, links, remotes, stalls
@@ -136,9 +136,9 @@ class _Board(NamedTuple):
             .limit(1)
             .scalar_subquery()
         )
-        fields = _fields(kind, runs.c.state, because, newest.label("since"))
+        fields = _fields(kind, runs.c.run_id, runs.c.state, because, newest.label("since"))
         query = select(*fields).select_from(runs.join(cards, cards.c.card_id == runs.c.card_id))
-        mine = query.where(_in(runs.c.state, states), newest < self.now - after, within(self.scope))
+        mine = query.where(_in(runs.c.state, states), newest < self.now - after, within_of_run(self.scope))
         return mine.order_by("since").limit(self.limit)
 
     def _about(
@@ -146,14 +146,13 @@ class _Board(NamedTuple):
     ) -> Select[Any]:
         """Select rows of a table that names a card, or the board itself."""
         joined = source.outerjoin(cards, cards.c.card_id == source.c.card_id)
-        joined = joined.outerjoin(runs, runs.c.run_id == cards.c.run_id)
-        query = select(*_fields(kind, *fields)).select_from(joined)
+        query = select(*_fields(kind, cards.c.run_id, *fields)).select_from(joined)
         return query.where(or_(mine, source.c.card_id == self.scope.board_id)).limit(self.limit)
 
 
 def _fields(kind: StandstillKind, *about: ColumnElement[Any]) -> tuple[ColumnElement[Any], ...]:
     card = cards.c.card_id, cards.c.archived, cards.c.repository, cards.c.number, cards.c.title
-    return func.count().over(), literal(kind.value), *card, runs.c.run_id, *about
+    return func.count().over(), literal(kind.value), *card, *about
 
 
 def _in(column: ColumnElement[Any], states: Collection[str]) -> ColumnElement[bool]:

@@ -27,7 +27,7 @@ from sqlalchemy import (
 
 from ledger.db.clock import database_now
 from ledger.db.column_types import stamp, storable
-from ledger.db.rows import all_rows, change, drop, insert, keep, list_rows, pick, value, values
+from ledger.db.rows import all_rows, change, drop, insert, keep, list_rows, pad, pick, value, values, width
 from ledger.db.statements import Statement, drive, statement
 from ledger.db.tables import cursors, inbox
 from ledger.db.transactions import reading, writing
@@ -124,9 +124,10 @@ def _delivery(delivery_id: Any) -> Select[Any]:
     return _deliveries().where(inbox.c.delivery_id == delivery_id)
 
 
-@statement
-def _waiting(delivery_id: Any) -> Select[Any]:
-    return _deliveries().where(inbox.c.delivery_id == delivery_id, inbox.c.state == "waiting")
+@cache
+def _waiting(size: int) -> Statement:
+    asked: list[Any] = [bindparam(f"id_{place}") for place in range(size)]
+    return Statement(_deliveries().where(inbox.c.delivery_id.in_(asked), inbox.c.state == "waiting"))
 
 
 def _read(row: Sequence[Any]) -> Delivery:
@@ -251,8 +252,12 @@ def due_deliveries(engine: Engine, *, limit: int, late_s: float = 0.0) -> tuple[
 
 def still_waiting(db: Connection, delivery_ids: Collection[DeliveryId]) -> tuple[Delivery, ...]:
     """Return those of the deliveries that wait and that nobody works on, in the order given."""
-    rows = [_waiting.first(db, {"delivery_id": delivery_id}) for delivery_id in dict.fromkeys(delivery_ids)]
-    return tuple([_read(row) for row in rows if row is not None])
+    ids = tuple(dict.fromkeys(delivery_ids))
+    if not ids:
+        return ()
+    rows = _waiting(width(len(ids))).all(db, {f"id_{place}": it for place, it in enumerate(pad(ids))})
+    waiting = {delivery.delivery_id: delivery for delivery in map(_read, rows)}
+    return tuple([waiting[delivery_id] for delivery_id in ids if delivery_id in waiting])
 
 
 def list_claimed(db: Connection, delivery_ids: Collection[DeliveryId]) -> tuple[DeliveryId, ...]:

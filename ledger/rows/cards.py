@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from ledger.ids import BoardId, CardId, RunId
-from ledger.states import CardState, Priority, PullCard, Reason
+from ledger.states import NEED, CardState, Priority, PullCard, Reason
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +21,9 @@ class CardRow:
     `priority` was chosen by `priority_by`; `priority_field` is the text in the board's field `Priority`.
     `limit_minutes`, `limit_turns`, `limit_usd` and `limit_effort` were chosen by `limits_by` for its runs; 0
     and empty for the column's own.
+    `work_repository`, `asked_by`, `reviewers` and `cause` are of its newest run: where it works, who asked
+    for it, whom its policy names where no person did, and why it failed where other cards may share that.
+    `need` orders a column: the place of its state among those that wait for a person, behind them all others.
     `expanded`: GitHub shows a model's description over `body`. `pull_card`: it is one itself.
     """
 
@@ -77,6 +80,11 @@ class CardRow:
     limit_usd: float = 0.0
     limits_by: str = ""
     limit_effort: str = ""
+    work_repository: str = ""
+    asked_by: str = ""
+    reviewers: tuple[str, ...] = ()
+    cause: str = ""
+    need: int = len(NEED)
 
     @property
     def choosing_labels(self) -> tuple[str, ...]:

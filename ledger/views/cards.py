@@ -58,14 +58,20 @@ from ledger.events.branch import BranchRebased, RunChosen
 from ledger.events.conversation import AssistantReplied, CommentReleased, PersonSaid
 from ledger.events.preference import LimitsChosen, PriorityChosen, PrioritySeen
 from ledger.events.pull import PullChanged, PullOpened
-from ledger.events.run import BESIDE, BranchPushed, RunQueued
+from ledger.events.run import BESIDE, BY_PEOPLE, BranchPushed, RunQueued
 from ledger.fold import Fold
 from ledger.ids import CardId
+from ledger.model.spend_limits import value_of
 from ledger.rows.cards import CardRow
-from ledger.states import Reason
+from ledger.rows.runs import RunRow
+from ledger.states import NEED, Reason
 
 UNRANKED = 1_000_000  # a card whose place in its column was not read yet stands below all others
 _HAS_RUN = text("run_id IS NOT NULL")
+IN_LANE = (Reason.MERGE_LANE, Reason.MERGE_TURN)
+IS_IN_LANE = text(f"reason IN ({', '.join(repr(reason.value) for reason in IN_LANE)})")  # of a partial index
+# What a count of cards in sight asks for; in the inbox, who has them first, too.
+_COUNTED = ("board_id", "archived", "state", "reason", "column", "repository", "work_repository", "state_at")
 
 cards = Table(
     "view_cards",
@@ -75,25 +81,30 @@ cards = Table(
     # PostgreSQL takes no long texts.
     Index(
         "view_cards_list",
-        *("board_id", "column", "rank", "card_id", "archived"),
-        *("repository", "number", "title", "state", "because", "run_id", "mover", "labels", "created_at"),
-        "assignees",
+        *("board_id", "column", "need", "rank", "card_id", "archived"),
+        *("repository", "work_repository", "number", "title", "state", "mover", "labels", "assignees"),
     ).ddl_if(dialect="sqlite"),
-    Index("view_cards_board", "board_id", "column", "rank", "card_id").ddl_if(dialect="postgresql"),
-    Index("view_cards_state", "board_id", "state", "reason"),
-    Index("view_cards_reason", "board_id", "reason"),
+    Index("view_cards_board", "board_id", "column", "need", "rank", "card_id").ddl_if(dialect="postgresql"),
+    Index(
+        "view_cards_lanes",
+        *_COUNTED,
+        *("card_id", "mover", "asked_by", "assignees", "reviewers", "cause", "run_id"),
+    ).ddl_if(dialect="sqlite"),
+    Index("view_cards_state", *_COUNTED).ddl_if(dialect="postgresql"),
     # What each page asks: the repositories of a board's cards and of their newest runs, since when.
     Index("view_cards_repository", "board_id", "repository", "created_at"),
-    Index(
-        "view_cards_run",
-        *("board_id", "run_id", "created_at"),
-        sqlite_where=_HAS_RUN,
-        postgresql_where=_HAS_RUN,
-    ),
+    Index("view_cards_work", "board_id", "work_repository", "created_at"),
+    Index("view_cards_newest", "board_id", "archived", "state_at"),
+    Index("view_cards_run", "run_id", sqlite_where=_HAS_RUN, postgresql_where=_HAS_RUN),
     Index("view_cards_issue", "repository", "number"),
     Index("view_cards_content", "content_id"),
     Index("view_cards_pull", "pull_repository", "pull_number"),
-    Index("view_cards_lane", "pull_repository", "reason"),
+    Index(
+        "view_cards_lane",
+        *("pull_repository", "board_id", "pull_state"),
+        sqlite_where=IS_IN_LANE,
+        postgresql_where=IS_IN_LANE,
+    ),
     Index("view_cards_head", "pull_head"),
 )
 fold = Fold()
@@ -118,9 +129,10 @@ def of_same_issue(card_id: Any) -> Select[Any]:
 
 def canonical_name(db: Connection, repository: str) -> str:
     """Return a repository's name as its cards have it: at GitHub, case makes no difference."""
-    same = func.lower(cards.c.repository) == repository.lower()
-    known = select(cards.c.repository).where(same).order_by(cards.c.repository != repository).limit(1)
-    return db.scalar(known) or repository
+    if value(db, cards.c.repository, repository=repository) is not None:
+        return repository
+    same = func.lower(cards.c.repository) == repository.lower()  # no index has it
+    return db.scalar(select(cards.c.repository).where(same).limit(1)) or repository
 
 
 def of_pull(db: Connection, repository: str, number: int) -> tuple[CardRow, ...]:
@@ -147,6 +159,7 @@ def _fold_card_seen(db: Connection, recorded: Recorded, event: CardSeen) -> None
         "mover": event.by,
         "mover_role": event.role,
         "own_move": event.own,
+        "need": NEED.get(event.state, len(NEED)),
     }
     if not change(db, cards, {"card_id": event.card_id}, **described):
         fresh = {"rank": UNRANKED, "reason": Reason.OTHER, "verdict": "none", "created_at": recorded.at}
@@ -180,6 +193,8 @@ def _fold_card_converted(db: Connection, _recorded: Recorded, event: CardConvert
     if event.before:
         there = {"card_id": event.card_id, "pull_repository": event.before}
         change(db, cards, there, pull_repository=event.repository)
+        there = {"card_id": event.card_id, "work_repository": event.before}
+        change(db, cards, there, work_repository=event.repository)
 
 
 @fold.on(CardReplaced)
@@ -243,7 +258,8 @@ fold.on(CardRestored)(setter(cards, lambda e: {**_mover(e), "archived": False}, 
 
 @fold.on(CardStateChanged)
 def _fold_card_state_changed(db: Connection, recorded: Recorded, event: CardStateChanged) -> None:
-    _set(db, event, state=event.after, because=event.because, reason=event.reason, state_at=recorded.at)
+    now = {"state": event.after, "need": NEED.get(event.after, len(NEED)), "state_at": recorded.at}
+    _set(db, event, **now, because=event.because, reason=event.reason)
 
 
 fold.on(PriorityChosen)(
@@ -298,7 +314,15 @@ def _fold_run_queued(db: Connection, _recorded: Recorded, event: RunQueued) -> N
     if event.kind in BESIDE:
         return
     now = {"run_id": event.run_id, "attempts": event.attempt, "branch": event.branch, "put_back": 0}
-    change(db, cards, {"card_id": event.card_id}, **now)
+    change(db, cards, {"card_id": event.card_id}, **now, **shown_of_run(event), cause="")
+
+
+def shown_of_run(run: RunQueued | RunRow) -> dict[str, object]:
+    """Return what its card has of its newest run, to be listed, counted and found by."""
+    by_person = run.door in BY_PEOPLE and run.by and not run.by.endswith("[bot]")
+    named = None if by_person else value_of(run.settings, "reviewers")
+    reviewers = tuple(it for it in named if isinstance(it, str)) if isinstance(named, list) else ()
+    return {"work_repository": run.repository, "asked_by": run.by, "reviewers": reviewers}
 
 
 @fold.on(RunChosen)

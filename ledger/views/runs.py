@@ -21,7 +21,7 @@ from sqlalchemy import (
     text,
 )
 
-from ledger.db.column_types import storable
+from ledger.db.column_types import Moment, storable
 from ledger.db.rows import (
     add,
     all_rows,
@@ -55,7 +55,7 @@ from ledger.model.run_modes import key_of_folder
 from ledger.queue import restored
 from ledger.rows.runs import RunRow
 from ledger.states import RUN_HELD, RunState, check_run_step
-from ledger.views.cards import UNRANKED, cards
+from ledger.views.cards import UNRANKED, cards, shown_of_run
 
 _QUEUED = text("state = 'queued'")
 _HELD = text(f"state IN ({', '.join(repr(state.value) for state in RUN_HELD)})")
@@ -90,7 +90,9 @@ runs = Table(
     Column("serial", BigInteger, nullable=False),  # counts the runs of the whole ledger
     Column("ahead", Integer, nullable=False, default=0),  # what its priority adds to its rank
     Index("view_runs_serial", "serial", unique=True),
+    Column("card_created_at", Moment, nullable=False),
     Index("view_runs_card", "card_id", "serial"),
+    Index("view_runs_work", "board_id", "repository", "card_created_at"),
     Index("view_runs_parked", "serial", sqlite_where=_PARKED, postgresql_where=_PARKED),
     Index("view_runs_held", "board_id", sqlite_where=_HELD, postgresql_where=_HELD),
     Index(
@@ -108,9 +110,10 @@ SPAN = 10 * UNRANKED  # between the ranks of two priorities: more than any place
 _STOP = ("stop_asked", "stop_by", "stop_why")
 _SERIAL = Statement(select(func.max(runs.c.serial)))
 _BY_HOST = Statement(select(runs.c.host, func.count()).where(_HELD).group_by(runs.c.host))
-_BY_STATE = tuple(  # each by its own partial index
+IS_LIVE = (_QUEUED, _HELD, _PARKED)  # of which one holds, each with its own index
+_BY_STATE = tuple(
     Statement(select(runs.c.state, func.count()).where(condition).group_by(runs.c.state))
-    for condition in (_QUEUED, _HELD, _PARKED)
+    for condition in IS_LIVE
 )
 # Ordered by what no index has: SQLite would walk through all runs by their serial.
 _ALL_HELD = Statement(pick(RunRow, runs).where(_HELD).order_by(runs.c.serial + 0))
@@ -134,7 +137,7 @@ def _select_places_held(board_id: Any) -> Select[Any]:
 
 @statement
 def _place_of(card_id: Any) -> Select[Any]:
-    return select(cards.c.board_id, cards.c.rank).where(cards.c.card_id == card_id)
+    return select(cards.c.board_id, cards.c.rank, cards.c.created_at).where(cards.c.card_id == card_id)
 
 
 def get(db: Connection, run_id: RunId) -> RunRow | None:
@@ -237,6 +240,7 @@ def _next_serial(db: Connection) -> int:
 @fold.on(RepositoryMoved)
 def _fold_repository_moved(db: Connection, _recorded: Recorded, event: RepositoryMoved) -> None:
     change(db, runs, {"repository": event.before}, repository=event.after)
+    change(db, cards, {"work_repository": event.before}, work_repository=event.after)
     rename_folders(db, runs.c.folder, event)
 
 
@@ -259,9 +263,10 @@ def _fold_card_converted(db: Connection, _recorded: Recorded, event: CardConvert
 def _fold_run_queued(db: Connection, recorded: Recorded, event: happened.RunQueued) -> None:
     if value(db, runs.c.run_id, run_id=event.run_id) is not None:
         return  # never appended: `check` refuses it
-    board_id, rank = _place_of.first(db, {"card_id": event.card_id}) or ("", UNRANKED)
+    unknown = ("", UNRANKED, recorded.at)
+    board_id, rank, created_at = _place_of.first(db, {"card_id": event.card_id}) or unknown
     ahead = event.priority.precedence * SPAN
-    place = {"board_id": board_id, "rank": ahead + rank, "ahead": ahead}
+    place = {"board_id": board_id, "rank": ahead + rank, "ahead": ahead, "card_created_at": created_at}
     place["serial"] = max(_next_serial(db), _number_of(event.run_id))
     record(db, runs, recorded, state=RunState.QUEUED, queued_at=recorded.at, **place)
 
@@ -287,7 +292,7 @@ def _fold_run_parked(db: Connection, _recorded: Recorded, event: happened.RunPar
 
 
 @fold.on(happened.RunRequeued)
-def _fold_run_requeued(db: Connection, _recorded: Recorded, event: happened.RunRequeued) -> None:
+def _fold_run_requeued(db: Connection, recorded: Recorded, event: happened.RunRequeued) -> None:
     run = get(db, event.run_id)
     if run is None:
         return
@@ -297,7 +302,7 @@ def _fold_run_requeued(db: Connection, _recorded: Recorded, event: happened.RunR
     # In a row: a run that people have let go on since has shown that it can live.
     by_itself = {"reclaimed": run.reclaims + 1, "handed_back": run.reclaims}
     again = by_itself.get(event.why, 0)
-    _, rank = _place_of.first(db, {"card_id": run.card_id}) or ("", UNRANKED)
+    _, rank, _ = _place_of.first(db, {"card_id": run.card_id}) or ("", UNRANKED, recorded.at)
     rank += run.priority.precedence * SPAN
     _set(db, event, state=RunState.QUEUED, parked_why="", rank=rank, reclaims=again, **dropped)
 
@@ -309,7 +314,14 @@ def _fold_run_reordered(db: Connection, _recorded: Recorded, event: RunReordered
     _set(db, event, priority=event.priority, ahead=ahead)
 
 
-fold.on(RunChosen)(setter(runs, lambda _: {"kind": CHOSEN, "again_of": NO_RUN}, "run_id"))
+@fold.on(RunChosen)
+def _fold_run_chosen(db: Connection, _recorded: Recorded, event: RunChosen) -> None:
+    change(db, runs, {"run_id": event.run_id}, kind=CHOSEN, again_of=NO_RUN)
+    run = get(db, event.run_id)
+    if run is not None:
+        change(db, cards, {"card_id": event.card_id}, **shown_of_run(run), cause=run.cause)
+
+
 fold.on(happened.RunHung)(setter(runs, lambda e: {"hung_s": e.silent_s}, "run_id"))
 
 
@@ -318,6 +330,8 @@ def _fold_run_ended(db: Connection, recorded: Recorded, event: happened.RunEnded
     how = {name: getattr(event, name) for name in ("ending", "reason", "detail", "last_known", "cause")}
     end = {"state": RunState.ENDED, "ended_at": recorded.at, "kept": event.commits}
     _set(db, event, question_id="", parked_why="", **how, **end)
+    if event.cause:
+        change(db, cards, {"run_id": event.run_id}, cause=event.cause)
 
 
 fold.on(happened.RunStopAsked)(

@@ -1,8 +1,9 @@
 """The front page: the signed-in person's inbox, lane by lane over all boards, decisions in place."""
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, partial
+from functools import cache
 from itertools import islice
 
 from flask import Response, current_app, render_template
@@ -22,7 +23,7 @@ from ledger.ids import BoardId, CardId
 from ledger.log import event_store
 from ledger.queries import lanes
 from ledger.queries.card_filter import CardScope
-from ledger.queries.lanes import LANES, PLAN, WAITING_LANES, Lane, LaneCards, ListedCard
+from ledger.queries.lanes import LANES, PLAN, WAITING_LANES, Asked, Lane, LanePart, ListedCard, SameCause
 from ledger.queue.sign_ins import SignIn
 from ledger.rows.limit_answers import Subject
 from ledger.views import cards
@@ -43,7 +44,7 @@ VERBS = {
     Lane.REVIEW: "Report",
     Lane.READY: "Decide",
 }
-RightToAnswer = Callable[[str, ListedCard], bool]  # of a login
+RightToAnswer = Callable[[str, Asked], bool]  # of a login
 MakeRow = Callable[[ListedCard, str], Markup]  # with the verb of its decision; empty without one
 
 
@@ -72,6 +73,24 @@ class LaneView:
     ways: tuple[tuple[str, str], ...]
 
 
+@dataclass(frozen=True, slots=True)
+class LaneCounts:
+    """How many cards match, of each lane before it is a person's, and of each cause of several."""
+
+    totals: Mapping[Lane, int]
+    causes: Mapping[str, SameCause]
+
+
+@dataclass(frozen=True, slots=True)
+class ListedLane:
+    """A lane as the visitor reads it: the cards to list, and beside them those of each cause."""
+
+    lane: Lane
+    total: int
+    cards: Sequence[ListedCard]
+    same: Sequence[tuple[SameCause, Sequence[ListedCard]]] = ()
+
+
 def mount(site: Site) -> None:
     """Mount the page and its stream."""
 
@@ -86,7 +105,7 @@ def mount(site: Site) -> None:
             after = event_store.last_seq(db)
             form = _form(db, scopes)
             may = _right_to_answer(db, scopes, _roles(site, visit, boards))
-            listed = _list_lanes(db, form, scopes)
+            listed = _list_lanes(db, form, scopes, _count(db, form, scopes), login=visit.login, may=may)
             waiting = lanes.count_waiting_cards(db, scopes)
         make = _rows_with_decisions(site, visit, form)
         return following.page(
@@ -99,7 +118,7 @@ def mount(site: Site) -> None:
             hint=f"{MORE} You are signed in as {visit.login} until {when(visit.until)}.",
             visit=visit,
             waiting=waiting,
-            **_list_values(form, listed, visit.login, may, make),
+            **_list_values(form, listed, visit.login, make),
         )
 
     @site.get("/decide/<card_id>")
@@ -155,9 +174,9 @@ def _right_to_answer(db: Connection, scopes: Sequence[CardScope], roles: Mapping
         subject = None if waits_for == PLAN else Subject(waits_for)
         return may_answer(rules[board_id], subject, role=role, login=login)
 
-    def may(login: str, card: ListedCard) -> bool:
-        role = roles.get(card.repository or "", "")
-        return not card.waits_for or permits(login, card.board_id, role, card.waits_for)
+    def may(login: str, asked: Asked) -> bool:
+        role = roles.get(asked.repository, "")
+        return not asked.waits_for or permits(login, asked.board_id, role, asked.waits_for)
 
     return may
 
@@ -169,7 +188,7 @@ def _maker(
     row, template = inbox_row_html(), current_app.jinja_env.get_template("parts/front_list.html")
 
     def make(db: Connection) -> ListHtml:
-        listed, made = _list_lanes(db, form, scopes), dict[tuple[str, str], Markup]()
+        counts, made = _count(db, form, scopes), dict[tuple[str, str], Markup]()
         may, waiting = _right_to_answer(db, scopes, roles), lanes.count_waiting_cards(db, scopes)
 
         def once(card: ListedCard, verb: str) -> Markup:
@@ -179,9 +198,12 @@ def _maker(
                 made[key] = row(replace(card_view(card, site.clock()), waits=""), form.address, verb)
             return made[key]
 
-        return lambda login: template.render(
-            filter=form, waiting=waiting, **_list_values(form, listed, login, may, once)
-        )
+        def text(login: str) -> str:
+            with event_store.reading(site.engine) as db:
+                listed = _list_lanes(db, form, scopes, counts, login=login, may=may)
+            return template.render(filter=form, waiting=waiting, **_list_values(form, listed, login, once))
+
+        return text
 
     return make
 
@@ -190,58 +212,83 @@ def _form(db: Connection, scopes: Sequence[CardScope]) -> FilterForm:
     return filter_form(db, "/", scopes, states=tuple(LANES), key="lane", sections=tuple(Lane))
 
 
-def _list_lanes(db: Connection, form: FilterForm, scopes: Sequence[CardScope]) -> Mapping[Lane, LaneCards]:
-    """Return each lane, with all cards that match; none for a filter that cannot be read."""
-    return {} if form.wanted is None else lanes.by_lane(db, scopes, form.wanted)
+def _count(db: Connection, form: FilterForm, scopes: Sequence[CardScope]) -> LaneCounts:
+    """Count the cards that match; none for a filter that cannot be read."""
+    if form.wanted is None:
+        return LaneCounts({}, {})
+    totals, alone = lanes.lane_totals(db, scopes, form.wanted), form.section is not None
+    # A lane that is shown alone lists each card.
+    return LaneCounts(totals, {} if alone else lanes.count_causes(db, scopes, form.wanted))
+
+
+def _list_lanes(
+    db: Connection,
+    form: FilterForm,
+    scopes: Sequence[CardScope],
+    counts: LaneCounts,
+    *,
+    login: str,
+    may: RightToAnswer,
+) -> list[ListedLane]:
+    """Return the lanes to show, as the person reads them: what only others may answer stands apart."""
+    if form.wanted is None:
+        return []
+    totals, causes, (limit, offset) = Counter(counts.totals), counts.causes, form.window(MAX_CARDS)
+    asked = lanes.count_asked(db, scopes, form.wanted, login) if totals[Lane.NEEDS_INPUT] else {}
+    closed = frozenset(it for it in asked if not may(login, it))
+    totals[Lane.NEEDS_OTHERS] = sum(asked[it] for it in closed)
+    totals[Lane.NEEDS_INPUT] -= totals[Lane.NEEDS_OTHERS]
+    # One that is shown alone is shown without a card, too: it leads back to all.
+    shown = [lane for lane in Lane if form.shows(lane) and (totals[lane] or form.section)]
+    parts = [LanePart(lane, limit, offset, closed, without=tuple(causes)) for lane in shown if totals[lane]]
+    together = islice(causes, MAX_CAUSES) if Lane.FAILED in shown else ()
+    parts += [LanePart(Lane.FAILED, MAX_TOGETHER, cause=cause) for cause in together]
+    listed = lanes.list_parts(db, scopes, parts, form.wanted, login=login)
+    cards_of = {part.lane: cards for part, cards in zip(parts, listed, strict=True) if not part.cause}
+    same = [(causes[part.cause], cards) for part, cards in zip(parts, listed, strict=True) if part.cause]
+    return [
+        ListedLane(lane, totals[lane], cards_of.get(lane, ()), same if lane is Lane.FAILED else ())
+        for lane in shown
+    ]
 
 
 def _list_values(
-    form: FilterForm,
-    listed: Mapping[Lane, LaneCards],
-    login: str,
-    may: RightToAnswer,
-    make: MakeRow,
+    form: FilterForm, listed: Sequence[ListedLane], login: str, make: MakeRow
 ) -> dict[str, object]:
     """Return the values of the list as the person sees it."""
-    mine = lanes.for_person(listed, login, partial(may, login)) if listed else {}
-    # One that is shown alone is shown without a card, too: it leads back to all.
-    shown = {lane: its for lane, its in mine.items() if form.shows(lane) and (its.cards or form.section)}
-    nothing = not (form.narrows or form.problem or shown)
+    nothing = not (form.narrows or form.problem or listed)
     return {
         "nothing": EMPTY if nothing else "",
-        "total": sum(len(its.cards) for its in shown.values()),
-        "lanes": _views(form, shown, login, make),
+        "total": sum(it.total for it in listed),
+        "lanes": _views(form, listed, login, make),
     }
 
 
-def _views(
-    form: FilterForm, shown: Mapping[Lane, LaneCards], login: str, make: MakeRow
-) -> Sequence[LaneView]:
+def _views(form: FilterForm, listed: Sequence[ListedLane], login: str, make: MakeRow) -> Sequence[LaneView]:
     """Return the lanes; of long texts the first lanes show more, and each lane a little."""
     views, room = list[LaneView](), MAX_ROWS
-    for place, (lane, its) in enumerate(shown.items(), start=1):
-        views.append(_view(form, lane, its, login, make, room=room - LITTLE * (len(shown) - place)))
-        same = (row for it in views[-1].same for row in it.rows)
+    for place, it in enumerate(listed, start=1):
+        views.append(_view(form, it, login, make, room=room - LITTLE * (len(listed) - place)))
+        same = (row for group in views[-1].same for row in group.rows)
         room -= sum(map(len, (*same, *views[-1].mine, *views[-1].others)))
     return views
 
 
-def _view(form: FilterForm, lane: Lane, its: LaneCards, login: str, make: MakeRow, *, room: int) -> LaneView:
-    limit, offset = form.window(MAX_CARDS)
-    alone = form.section is not None  # then each card is listed
-    same, rest = ([], its) if alone or lane is not Lane.FAILED else lanes.by_cause(its)
-    total = len(its.cards)
-    every = form.ways(lane, total, 0)[0][0]
+def _view(form: FilterForm, it: ListedLane, login: str, make: MakeRow, *, room: int) -> LaneView:
+    lane, total = it.lane, it.total
+    every = form.ways(lane, total, 0)[0][0] if it.same else ""
     together = list[SameCauseView]()
-    for cards_of_cause in islice(same, MAX_CAUSES):
-        together.append(_together(cards_of_cause, every, make, room // 2))
+    for same, listed_cards in it.same:
+        together.append(_together(same, listed_cards, every, make, room // 2))
         room -= sum(map(len, together[-1].rows))
-    parts = rest.of(login, limit=limit, offset=offset)
-    mine, others = (tuple(make(card, _verb(lane, card)) for card in part) for part in parts)
-    if not alone:
+    parted: tuple[list[Markup], list[Markup]] = [], []
+    for card in it.cards:
+        parted[not card.is_own(login)].append(make(card, _verb(lane, card)))
+    mine, others = map(tuple, parted)
+    if form.section is None:
         mine = tuple(fit_rows(mine, room))
         others = tuple(fit_rows(others, room - sum(map(len, mine))))
-    shown = len(mine) + len(others) + sum(it.total for it in together)
+    shown = len(mine) + len(others) + sum(group.total for group in together)
     return LaneView(
         name=lane.value,
         total=total,
@@ -254,12 +301,14 @@ def _view(form: FilterForm, lane: Lane, its: LaneCards, login: str, make: MakeRo
     )
 
 
-def _together(cards: Sequence[ListedCard], every: str, make: MakeRow, room: int) -> SameCauseView:
-    rows = (make(card, _verb(Lane.FAILED, card)) for card in cards[:MAX_TOGETHER])
+def _together(
+    same: SameCause, cards: Sequence[ListedCard], every: str, make: MakeRow, room: int
+) -> SameCauseView:
+    rows = (make(card, _verb(Lane.FAILED, card)) for card in cards)
     return SameCauseView(
-        total=len(cards),
+        total=same.total,
         why=plain(cards[0].because, MAX_WHY),
-        since=cards[0].state_at.isoformat(),
+        since=same.since.isoformat(),
         rows=tuple(fit_rows(rows, room)),
         all=every,
     )

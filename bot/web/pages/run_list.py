@@ -20,6 +20,7 @@ from bot.web.site.visibility import path_of
 from ledger.ids import CardId, RunId
 from ledger.log import event_store
 from ledger.queries import run_list
+from ledger.queries.card_filter import MAX_LOOKED_AT
 from ledger.queries.run_list import ListedRun, RunChoices
 from ledger.queue.sign_ins import SignIn
 from ledger.states import RunStatus
@@ -61,9 +62,8 @@ class RunFilterForm:
     def offered(self) -> Mapping[str, Sequence[str]]:
         """The names that each field of text suggests."""
         known = self.known
-        names = ("repository", "person", "agent", "reason")
         choices = (known.repositories, known.people, known.agents, known.reasons)
-        return {name: its[:MAX_OFFERED] for name, its in zip(names, choices, strict=True)}
+        return {name: its[:MAX_OFFERED] for name, its in zip(run_filters.NAMES, choices, strict=True)}
 
 
 def mount(site: Site) -> None:
@@ -127,7 +127,8 @@ def _read(site: Site, visit: SignIn, limit: int) -> tuple[RunFilterForm, tuple[L
     scopes = [board.scope for board in site.boards_of(visit)]
     chosen = _chosen()
     with event_store.reading(site.engine) as db:
-        known = run_list.run_choices(db, scopes)
+        named = any(chosen[field] for field in run_filters.NAMES)
+        known = run_list.run_choices(db, scopes, None if named else MAX_LOOKED_AT)
         try:
             wanted = run_filters.read(chosen, known, site.clock())
         except FilterError as error:

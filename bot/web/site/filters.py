@@ -11,7 +11,7 @@ from sqlalchemy import Connection
 from bot.state import card_filters
 from bot.state.card_filters import FIELDS, MAX_CHARS, FilterError
 from bot.web.site import parameters
-from ledger.queries.card_filter import CardChoices, CardFilter, CardScope
+from ledger.queries.card_filter import MAX_LOOKED_AT, CardChoices, CardFilter, CardScope
 from ledger.states import CardState
 from rules.text import count, sentence
 
@@ -102,13 +102,14 @@ def filter_form(
 
     The page has the parameters `more`, too.
     """
-    known = card_filters.choices_of_state(db, scopes, request.args.get("state"))
+    chosen = {field: request.args.get(field, "").strip()[:MAX_CHARS] for field in FIELDS}
+    known = card_filters.choices_for(db, scopes, chosen, newest=MAX_LOOKED_AT)
     offered = {"repository": known.repositories, "person": known.people, "label": known.labels}
     offered["agent"] = known.agents
     form = FilterForm(
         path,
         key,
-        {field: request.args.get(field, "").strip()[:MAX_CHARS] for field in FIELDS},
+        chosen,
         tuple((state, card_filters.word_of(state)) for state in states),
         {
             field: tuple(name for name in names if len(name) <= MAX_CHARS)[:MAX_OFFERED]

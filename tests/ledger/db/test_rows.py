@@ -17,6 +17,7 @@ from tests.ledger.samples import NOW, run_queued
 
 RUN = RunId("r1")
 PROPOSED = Recorded(1, "run:r1", 1, NOW, PlanProposed(RUN, 1, "Do it", ("a",)))
+PLACE = {"board_id": "b", "rank": 1, "serial": 1, "queued_at": NOW, "card_created_at": NOW}
 
 
 def test_a_column_without_a_default_fails_the_insert_that_forgets_it(ledger: Engine) -> None:
@@ -29,10 +30,10 @@ def test_a_column_without_a_default_fails_the_insert_that_forgets_it(ledger: Eng
 def test_an_event_replaces_the_whole_row_that_has_its_key(ledger: Engine) -> None:
     queued = Recorded(1, "run:r1", 1, NOW, run_queued())
     with event_store.writing(ledger) as db:
-        record(db, runs.runs, queued, state=RunState.QUEUED, queued_at=NOW, board_id="b", rank=1, serial=1)
+        record(db, runs.runs, queued, state=RunState.QUEUED, **PLACE)
         new = runs.get(db, RUN)
         change(db, runs.runs, {"run_id": RUN}, ended_at=NOW, last_line="It is done.")
-        record(db, runs.runs, queued, state=RunState.QUEUED, queued_at=NOW, board_id="b", rank=1, serial=1)
+        record(db, runs.runs, queued, state=RunState.QUEUED, **PLACE)
         assert (runs.get(db, RUN), new is None) == (new, False)
 
 
@@ -48,7 +49,7 @@ def test_a_column_with_a_default_takes_it(ledger: Engine) -> None:
 def test_a_row_that_is_one_of_any_number_of_choices_is_returned_once(ledger: Engine) -> None:
     queued = Recorded(1, "run:r1", 1, NOW, run_queued())
     with event_store.writing(ledger) as db:
-        record(db, runs.runs, queued, state=RunState.QUEUED, queued_at=NOW, board_id="b", rank=1, serial=1)
+        record(db, runs.runs, queued, state=RunState.QUEUED, **PLACE)
         for count in (1, 2, 3, 5, MAX_PADDED + 1):
             others = tuple(RunId(f"r{n}") for n in range(2, count + 1))
             assert [it.run_id for it in list_rows(db, RunRow, runs.runs, run_id=(*others, RUN))] == [RUN]

@@ -1,19 +1,31 @@
 """What a filter lists, for whom, in which order; and what it offers to choose."""
 
 from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
 
 import pytest
 from sqlalchemy import Connection, Engine
 
-from ledger.events.board import CardArchived, CardAssigned, CardExplained, CardSeen, ColumnRanked
-from ledger.events.run import RunQueued
+from ledger.events.access import RepositoryMoved
+from ledger.events.board import (
+    CardArchived,
+    CardAssigned,
+    CardConverted,
+    CardExplained,
+    CardSeen,
+    ColumnRanked,
+)
+from ledger.events.branch import RunChosen
+from ledger.events.run import RunEnded, RunQueued
 from ledger.events.subscription import CardSubscribed
 from ledger.ids import CardId, RunId
 from ledger.log import event_store
 from ledger.queries import lanes
 from ledger.queries.card_filter import ALL, CardFilter, CardScope, choices
-from ledger.queries.lanes import Lane
-from ledger.states import CardState, Reason
+from ledger.queries.lanes import Asked, Lane, LanePart
+from ledger.states import CardState, Ending, Reason
+from ledger.views import cards, runs
 from tests.ledger.samples import BOARD, NOW, board_seen
 
 C = CardState
@@ -111,6 +123,7 @@ CASES = (
     (CardFilter(words=("#17",)), "b"),
     (CardFilter(words=("Shop#117",)), "c"),
     (CardFilter(subscriber="aNN"), "c"),
+    (CardFilter(agents=("scripted",)), "ec"),  # that of the newest run
     (CardFilter(words=("1' OR '1'='1",)), ""),
     (CardFilter(C.QUEUED, ("acme/shop",), ("ann",), ("bug",), ("basket",)), "a"),
     (CardFilter(C.QUEUED, people=("Bob",)), ""),
@@ -126,6 +139,8 @@ def test_a_filter_lists_the_cards_that_have_all_of_it(db: Connection) -> None:
             card_filter,
         )
         assert total(lanes.lane_counts(db, [EVERYTHING], card_filter)) == len(listed)
+        newest = lanes.newest(db, [EVERYTHING], card_filter, limit=9)
+        assert sorted(names(newest)) == sorted(listed)
 
 
 def test_what_may_not_be_read_is_not_listed_counted_or_offered(db: Connection) -> None:
@@ -144,33 +159,28 @@ def test_what_may_not_be_read_is_not_listed_counted_or_offered(db: Connection) -
     assert not {"gus", "gone"} & {*everything.people, *everything.labels}
     gone = choices(db, [EVERYTHING], archived=True)
     assert (gone.people, gone.labels) == (("gus",), ("gone",))
-    assert not any(lane.cards for lane in lanes.by_lane(db, []).values())
+    assert not lanes.lane_totals(db, [])
+
+
+def in_lane(db: Connection, lane: Lane, login: str = "", **part: Any) -> str:
+    """Return the names of the lane's cards, the person's own in capitals."""
+    (listed,) = lanes.list_parts(db, [EVERYTHING], [LanePart(lane, **{"limit": 9, **part})], login=login)
+    return "".join(it.card_id.upper() if it.is_own(login) else it.card_id for it in listed)
 
 
 def test_a_lane_has_ones_own_first_and_goes_on_where_the_page_before_ended(db: Connection) -> None:
-    listed = lanes.by_lane(db, [EVERYTHING])
-
-    def names_of(login: str, limit: int, offset: int = 0) -> list[str]:
-        parts = listed[Lane.NEEDS_INPUT].of(login, limit=limit, offset=offset)
-        return [names(tuple(part)) for part in parts]
-
-    assert [names_of("ANN", 9), names_of("fay", 9)] == [["e", "d"], ["", "de"]]
-    assert [names_of("ann", 1), names_of("ann", 1, 1), names_of("ann", 1, 2)] == [
-        ["e", ""],
-        ["", "d"],
-        ["", ""],
-    ]
-    assert [names_of("eve", 1), names_of("eve", 1, 1)] == [["d", ""], ["e", ""]]
-    assert [len(listed[lane].cards) for lane in (Lane.WORKING, Lane.QUEUED)] == [1, 1]
+    needs = Lane.NEEDS_INPUT
+    assert [in_lane(db, needs, login) for login in ("ANN", "fay", "", "eve")] == ["Ed", "de", "de", "DE"]
+    assert [in_lane(db, needs, "ann", limit=1, offset=offset) for offset in range(3)] == ["E", "d", ""]
+    assert [in_lane(db, lane) for lane in (Lane.WORKING, Lane.QUEUED)] == ["c", "a"]
 
 
 def test_the_cards_that_wait_for_a_person_are_counted_once_and_have_the_first_lanes(db: Connection) -> None:
-    listed = lanes.by_lane(db, [EVERYTHING])
+    totals = lanes.lane_totals(db, [EVERYTHING])
     waiting = [lane for lane in lanes.Lane if lane in lanes.WAITING_LANES]
     assert waiting == list(lanes.Lane)[: len(waiting)]
-    assert (
-        sum(len(listed[lane].cards) for lane in waiting) == lanes.count_waiting_cards(db, [EVERYTHING]) == 3
-    )
+    assert totals == {lane: len(listed) for lane in Lane if (listed := in_lane(db, lane))}
+    assert sum(totals.get(lane, 0) for lane in waiting) == lanes.count_waiting_cards(db, [EVERYTHING]) == 3
     assert (
         lanes.count_waiting_cards(db, [SHOP])
         == lanes.count_waiting_cards(db, [EVERYTHING], CardFilter(C.FAILED))
@@ -180,21 +190,50 @@ def test_the_cards_that_wait_for_a_person_are_counted_once_and_have_the_first_la
 
 def test_a_failure_that_was_moved_to_the_inbox_still_waits_for_a_person(db: Connection) -> None:
     event_store.append(db, CardExplained(CardId("f"), "r9 failed; drag it", Reason.RUN_FAILED), at=NOW)
-    listed, waits = lanes.by_lane(db, [EVERYTHING]), lanes.waiting_by_state(db, [EVERYTHING])
-    assert names(tuple(listed[Lane.FAILED].cards)) == "bf"
+    totals, waits = lanes.lane_totals(db, [EVERYTHING]), lanes.waiting_by_state(db, [EVERYTHING])
+    assert (in_lane(db, Lane.FAILED), totals[Lane.FAILED]) == ("bf", 2)
     assert (waits[C.FAILED], C.DRAFT in waits, lanes.count_waiting_cards(db, [EVERYTHING])) == (2, False, 4)
     assert lanes.lane_of(C.DRAFT, Reason.RUN_FAILED) is Lane.FAILED
     assert lanes.lane_of(C.DRAFT, Reason.OTHER) is None
 
 
 def test_a_card_is_an_assignees_own_in_its_lane(db: Connection) -> None:
-    by_lane = lanes.by_lane(db, [EVERYTHING])
-    own = {login: by_lane[Lane.FAILED].of(login, limit=9)[0] for login in ("Dora", "bob", "ann")}
-    assert {login: names(tuple(listed)) for login, listed in own.items()} == {
-        "Dora": "b",
-        "bob": "b",
-        "ann": "",
-    }
-    assert own["bob"][0].people == ("Bob", "ann-2", "dora")
-    needs = lanes.for_person(by_lane, "spy", lambda _: False)
-    assert names(tuple(needs[Lane.NEEDS_INPUT].cards)) == "d"
+    assert [in_lane(db, Lane.FAILED, login) for login in ("Dora", "bob", "ann")] == ["B", "B", "b"]
+    ((listed_card,),) = lanes.list_parts(db, [EVERYTHING], [LanePart(Lane.FAILED, 9)])
+    assert listed_card.people == ("Bob", "ann-2", "dora")
+
+
+def test_what_only_others_may_answer_stands_in_a_lane_of_its_own_unless_it_is_ones_own(
+    db: Connection,
+) -> None:
+    asked = lanes.count_asked(db, [EVERYTHING], ALL, "spy")
+    assert asked == {Asked(BOARD, "acme/shop", ""): 1}  # the other one is the spy's own
+    closed = frozenset(asked)
+    assert in_lane(db, Lane.NEEDS_INPUT, "spy", closed=closed) == "D"
+    assert in_lane(db, Lane.NEEDS_OTHERS, "spy", closed=closed) == "e"
+
+
+def test_a_card_is_judged_by_its_newest_run_whatever_becomes_of_that(db: Connection) -> None:
+    card_id, settings = CardId("c"), '{"reviewers": ["rita"]}'
+    beside = replace(run("r3", "c", "acme/secret", by="eve"), kind="rerun", settings=settings)
+    failed = RunEnded(RunId("r3"), Ending.FAILED, "agent_error", "", "queued", cause="key")
+    for happened, shown in (
+        (beside, ("acme/shop", "cid", (), "")),
+        (failed, ("acme/shop", "cid", (), "")),
+        (RunChosen(card_id, RunId("r3"), "b", RunId("r1"), "ann"), ("acme/secret", "eve", ("rita",), "key")),
+        (
+            CardConverted(card_id, "I_c", "acme/new", 117, "acme/secret"),
+            ("acme/new", "eve", ("rita",), "key"),
+        ),
+        (RepositoryMoved(BOARD, "acme/new", "acme/last"), ("acme/last", "eve", ("rita",), "key")),
+        (replace(beside, run_id=RunId("r4"), kind="retry", door="page"), ("acme/secret", "eve", (), "")),
+        (replace(failed, run_id=RunId("r4")), ("acme/secret", "eve", (), "key")),
+    ):
+        event_store.append(db, happened, at=NOW)
+        row = cards.get(db, card_id)
+        assert row is not None
+        assert row.run_id is not None
+        newest = runs.get(db, row.run_id)
+        assert newest is not None
+        assert (row.work_repository, row.asked_by, row.reviewers, row.cause) == shown
+        assert (newest.repository, newest.by, newest.cause) == (shown[0], shown[1], shown[3])

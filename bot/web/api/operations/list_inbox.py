@@ -1,7 +1,6 @@
 """List the jobs that need a person, in the lanes of the inbox's page."""
 
 from collections.abc import Mapping
-from itertools import chain
 from typing import Any
 
 from pydantic import Field
@@ -10,7 +9,7 @@ from bot.web.api.jobs import JobFilter, JobSummary, job_summary
 from bot.web.api.operation import ApiModel, ApiRequest
 from ledger.log import event_store
 from ledger.queries import lanes
-from ledger.queries.lanes import LANES, Lane
+from ledger.queries.lanes import LANES, WAITING_LANES, Lane, LanePart
 from ledger.states import ATTENTION
 
 PATH = "/inbox"
@@ -52,16 +51,14 @@ def run(call: ApiRequest, given: InboxQuery) -> Inbox:
     scopes, states = [board.scope for board in boards], tuple(LANES) if given.every else ATTENTION
     with event_store.reading(call.site.engine) as db:
         wanted = given.wanted(db, scopes, states)
-        by_lane = lanes.by_lane(db, scopes, wanted)
-    count = sum(len(it.cards) for it in by_lane.values())
-    listed = [
-        (lane, card)
-        for lane in Lane
-        for card in chain(*by_lane[lane].of(given.mine, limit=count))
-        if card.state in states or lane is Lane.FAILED
-    ]
-    shown = [
+        totals = lanes.lane_totals(db, scopes, wanted)
+        shown = [lane for lane in Lane if lane in totals and (given.every or lane in WAITING_LANES)]
+        parts = [LanePart(lane, given.limit) for lane in shown]
+        listed = lanes.list_parts(db, scopes, parts, wanted, login=given.mine)
+    jobs = [
         InboxJob(**job_summary(card, boards).model_dump(), lane=lane, people=list(card.people))
-        for lane, card in listed[: given.limit]
+        for lane, cards in zip(shown, listed, strict=True)
+        for card in cards
     ]
-    return Inbox(jobs=shown, total=len(listed), others=count - len(listed))
+    total = sum(totals[lane] for lane in shown)
+    return Inbox(jobs=jobs[: given.limit], total=total, others=sum(totals.values()) - total)

@@ -92,7 +92,8 @@ def list_runs(call: ApiRequest, given: RunQuery, card: CardRow | None) -> RunLis
     scopes = [CardScope(card.board_id)] if card else [board.scope for board in call.boards]
     texts = {field: str(getattr(given, field) or "") for field in run_filters.FIELDS}
     with event_store.reading(call.site.engine) as db:
-        known = run_list.run_choices(db, scopes) if any(texts.values()) else RunChoices()
+        named = any(texts[field] for field in run_filters.NAMES)
+        known = run_list.run_choices(db, scopes) if named else RunChoices()
         wanted = run_filters.read(texts, known, call.site.clock(), card.card_id if card else None)
         after = RunId(given.after) if given.after else None
         listed = run_list.newest(db, scopes, wanted, after=after, limit=given.limit + 1)
