@@ -48,6 +48,7 @@ THREADS = {
 THREADS_LIVE_IN = (
     "runner/agents/acp/in_container/",  # passes the input of a program on while it runs
     "forge/",
+    "bot/frontends/chat.py",  # leaves a service that does not come to an end
     "bot/web/group_commit.py",
     "bot/web/live/streams.py",
     "bot/web/wsgi.py",
@@ -62,6 +63,7 @@ COROUTINES_LIVE_IN = (
     "bot/web/connections.py",
     "bot/web/live/",
     "bot/web/mcp/",
+    "bot/web/refused_deliveries.py",
     "bot/web/webhook.py",
     "bot/web/wsgi.py",
 )
