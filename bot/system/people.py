@@ -36,7 +36,7 @@ def listed_login(config: Config, name: str) -> str:
     return _logins(config).get(_as_listed(config, name), "")
 
 
-def admit(config: Config, *, user_id: int, login: str, until: datetime) -> SignIn:
+def admit_person(config: Config, *, user_id: int, login: str, until: datetime) -> SignIn:
     """Return the visit of a person who acts by what they hold: a program's token, an address for replies.
 
     Raises NotAdmittedError, PeopleListError.

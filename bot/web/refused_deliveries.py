@@ -15,7 +15,7 @@ RECORD = "refused deliveries"
 GATHER_S = 1.0  # between two writes of a process, however many a stranger sends
 
 
-class Refusal(StrEnum):
+class DeliveryRefusal(StrEnum):
     """Why a delivery was refused."""
 
     UNSIGNED = "unsigned"
@@ -31,10 +31,10 @@ class RefusalCounts:
 
     def __init__(self, records: SharedRecords) -> None:
         self._records = records
-        self._fresh = Counter[Refusal]()
+        self._fresh = Counter[DeliveryRefusal]()
         self._writing: asyncio.Task[None] | None = None
 
-    def add(self, refusal: Refusal) -> None:
+    def add(self, refusal: DeliveryRefusal) -> None:
         """Count one more; it is written within seconds."""
         self._fresh[refusal] += 1
         if self._writing is None or self._writing.done():
@@ -52,18 +52,18 @@ class RefusalCounts:
                 return
 
 
-def _add(records: SharedRecords, fresh: Counter[Refusal]) -> None:
+def _add(records: SharedRecords, fresh: Counter[DeliveryRefusal]) -> None:
     def update(record: bytes, _now_s: float) -> tuple[bytes, None]:
         return json.dumps(_counts(record) + fresh).encode(), None
 
     records.change(RECORD, update)
 
 
-def read(records: SharedRecords) -> Mapping[Refusal, int]:
+def read(records: SharedRecords) -> Mapping[DeliveryRefusal, int]:
     """Return how many deliveries were refused for each reason. Raises UnavailableError."""
     counts = _counts(records.read(RECORD)[0])
-    return {refusal: counts[refusal] for refusal in Refusal}
+    return {refusal: counts[refusal] for refusal in DeliveryRefusal}
 
 
-def _counts(record: bytes) -> Counter[Refusal]:
+def _counts(record: bytes) -> Counter[DeliveryRefusal]:
     return Counter(json.loads(record or b"{}"))

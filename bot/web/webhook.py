@@ -22,7 +22,7 @@ from starlette.types import Receive, Scope, Send
 from bot.system.clock import Clock
 from bot.system.secret import Secret
 from bot.web.group_commit import GroupCommit, Incoming, NotStoredError
-from bot.web.refused_deliveries import Refusal, RefusalCounts
+from bot.web.refused_deliveries import DeliveryRefusal, RefusalCounts
 from ledger.ids import DeliveryId
 from ledger.queue.inbox import Delivery
 
@@ -56,14 +56,14 @@ STORED_S = 30.0  # longer than a writer waits for its turn; GitHub itself hangs 
 class RefusedDeliveryError(Exception):
     """A request is not a delivery; the answer is `because`."""
 
-    def __init__(self, refusal: Refusal, because: str) -> None:
+    def __init__(self, refusal: DeliveryRefusal, because: str) -> None:
         self.refusal, self.because = refusal, because
         super().__init__(because)
 
     @property
     def status(self) -> HTTPStatus:
         """The answer's status."""
-        is_strangers = self.refusal in (Refusal.UNSIGNED, Refusal.SIGNATURE)
+        is_strangers = self.refusal in (DeliveryRefusal.UNSIGNED, DeliveryRefusal.SIGNATURE)
         return HTTPStatus.UNAUTHORIZED if is_strangers else HTTPStatus.BAD_REQUEST
 
 
@@ -92,7 +92,7 @@ class WebhookReceiver:
             async with asyncio.timeout(STORED_S):
                 is_new = await asyncio.wrap_future(incoming.stored)
         except (NotStoredError, TimeoutError) as error:
-            self._counts.add(Refusal.NOT_STORED)
+            self._counts.add(DeliveryRefusal.NOT_STORED)
             because = str(error) or "the database does not answer"
             return JSONResponse({"error": because}, HTTPStatus.SERVICE_UNAVAILABLE)
         answer = {"delivery": incoming.delivery.delivery_id, "new": is_new}
@@ -108,10 +108,10 @@ def read_delivery(headers: Mapping[str, str], body: bytes, secret: Secret, *, no
     event = _verify(headers, body, secret)
     data = event.data
     if not isinstance(data, dict):
-        raise RefusedDeliveryError(Refusal.NOT_JSON, "the body is not a JSON object")
+        raise RefusedDeliveryError(DeliveryRefusal.NOT_JSON, "the body is not a JSON object")
     if not EVENT.fullmatch(event.event) or not DELIVERY.fullmatch(event.delivery_id):
         because = "X-GitHub-Event or X-GitHub-Delivery is not one of GitHub's"
-        raise RefusedDeliveryError(Refusal.HEADERS, because)
+        raise RefusedDeliveryError(DeliveryRefusal.HEADERS, because)
     action = data.get("action")
     sender = data.get("sender")
     delivery = Delivery(
@@ -140,20 +140,20 @@ def _verify(headers: Mapping[str, str], body: bytes, secret: Secret) -> Event:
     # gidgethub would take a SHA-1, and hmac.compare_digest raises TypeError for non-ASCII text.
     if not secret or not SIGNATURE.fullmatch(headers.get("x-hub-signature-256", "")):
         because = "X-Hub-Signature-256 is missing or not a SHA-256 signature"
-        raise RefusedDeliveryError(Refusal.UNSIGNED, because)
+        raise RefusedDeliveryError(DeliveryRefusal.UNSIGNED, because)
     content_type = headers.get("content-type", "").partition(";")[0].strip().lower()
     try:
         event = Event.from_http({**headers, "content-type": content_type}, body, secret=secret.reveal())
     except ValidationFailure as error:
         because = "the signature does not match the body and the webhook secret"
-        raise RefusedDeliveryError(Refusal.SIGNATURE, because) from error
+        raise RefusedDeliveryError(DeliveryRefusal.SIGNATURE, because) from error
     except KeyError as error:
         because = "X-GitHub-Event or X-GitHub-Delivery is missing"
-        raise RefusedDeliveryError(Refusal.HEADERS, because) from error
+        raise RefusedDeliveryError(DeliveryRefusal.HEADERS, because) from error
     except (BadRequest, RecursionError) as error:
         if content_type == JSON:
-            raise RefusedDeliveryError(Refusal.NOT_JSON, NO_JSON) from error
-        raise RefusedDeliveryError(Refusal.CONTENT_TYPE, NO_JSON_TYPE) from error
+            raise RefusedDeliveryError(DeliveryRefusal.NOT_JSON, NO_JSON) from error
+        raise RefusedDeliveryError(DeliveryRefusal.CONTENT_TYPE, NO_JSON_TYPE) from error
     if content_type != JSON:
-        raise RefusedDeliveryError(Refusal.CONTENT_TYPE, NO_JSON_TYPE)
+        raise RefusedDeliveryError(DeliveryRefusal.CONTENT_TYPE, NO_JSON_TYPE)
     return event

@@ -8,11 +8,11 @@ from redis import Redis
 from redis.exceptions import RedisError
 
 from bot.admin.doctor import CheckResult, DoctorContext, fail, ok, warn
+from bot.admin.redis_version import FIXES, RedisServer, read_server
 from bot.scheduler.alarms import FULL_BYTES, free_bytes
 from bot.system import lock_file
 from bot.system import redis as embedded_redis
 from bot.system.config import ConfigError
-from bot.system.redis_version import FIXES, RedisServer, read_server
 from ledger.lifecycle.migrate import current_number
 from ledger.lifecycle.open import journal_warning
 from ledger.log import event_store

@@ -91,7 +91,7 @@ def _give(services: Services, card: CardRow, reply: PersonReply, via: str) -> st
         via=via,
     )
     try:
-        visit = people.admit(services.config, user_id=user_id, login=login, until=until)
+        visit = people.admit_person(services.config, user_id=user_id, login=login, until=until)
         seq, _ = record.record_command(services, card, visit, sent, role=role)
     except MistypedCommandError as error:
         return error.because

@@ -130,7 +130,7 @@ def _answer_in_room(
         because = f"this needs the scope {operation.SCOPE}; the token has {alternatives(token.scopes)}"
         raise ApiError(HTTPStatus.FORBIDDEN, "scope", because, "create a token with that scope")
     given = _read_input(operation, path)
-    visit = people.admit(site.config, user_id=token.user_id, login=token.login, until=token.until)
+    visit = people.admit_person(site.config, user_id=token.user_id, login=token.login, until=token.until)
     call = SiteRequest(site, visit, token, f"api:{token.token_id}:{_key()}")
     if operation.stream is not None and "text/event-stream" in request.headers.get("Accept", ""):
         return operation.stream(call, given)

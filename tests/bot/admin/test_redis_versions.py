@@ -9,10 +9,10 @@ from click.testing import CliRunner
 from redis import Redis
 
 from bot.admin.doctor.host import judge_version
+from bot.admin.redis_version import FIXES, RedisServer, read_server
 from bot.cli import main
 from bot.system.config import Config
 from bot.system.redis import socket_path
-from bot.system.redis_version import FIXES, RedisServer, read_server
 from ledger.queue.examinations import Level
 
 LUA, PATTERNS = "CVE-2025-49844", "CVE-2024-31228"

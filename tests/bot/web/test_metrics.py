@@ -18,7 +18,7 @@ from bot.system.clock import utc_now
 from bot.system.config import Config
 from bot.system.secret import Secret
 from bot.system.setting_types import BoardAddress
-from bot.web.refused_deliveries import Refusal
+from bot.web.refused_deliveries import DeliveryRefusal
 from ledger.events.run import RunEnded
 from ledger.ids import DeliveryId
 from ledger.log import event_store
@@ -119,7 +119,7 @@ def test_refused_deliveries_are_counted_by_reason_over_all_processes(config: Con
         until(lambda: scrape(second)["cardinal_deliveries_refused_total", "unsigned"] == 1, "an unsigned one")
         read = scrape(second)
     reasons = {label for name, label in read if name == "cardinal_deliveries_refused_total"}
-    assert reasons == set(Refusal)  # there from the start, and no other
+    assert reasons == set(DeliveryRefusal)  # there from the start, and no other
 
 
 # The rules of `promtool check metrics`. Source: client_golang, prometheus/testutil/promlint/validations.
