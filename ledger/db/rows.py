@@ -143,6 +143,12 @@ def insert(db: Connection, table: Table, values: Mapping[str, Any]) -> None:
     _insert(table, tuple(whole)).run(db, whole)
 
 
+def insert_all(db: Connection, table: Table, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Insert rows that all have values for the same columns, every one of the table."""
+    if rows:
+        _insert(table, tuple(rows[0])).run_all(db, rows)
+
+
 def keep(db: Connection, table: Table, key: Mapping[str, Any], values: Mapping[str, Any]) -> None:
     """Set `values` in the row that has `key`, or insert it. Safe because writers take turns."""
     if not change(db, table, key, **values):

@@ -27,7 +27,19 @@ from sqlalchemy import (
 
 from ledger.db.clock import database_now
 from ledger.db.column_types import stamp, storable
-from ledger.db.rows import all_rows, change, drop, insert, keep, list_rows, pad, pick, value, values, width
+from ledger.db.rows import (
+    all_rows,
+    change,
+    drop,
+    insert_all,
+    keep,
+    list_rows,
+    pad,
+    pick,
+    value,
+    values,
+    width,
+)
 from ledger.db.statements import Statement, drive, statement
 from ledger.db.tables import cursors, inbox
 from ledger.db.transactions import reading, writing
@@ -280,8 +292,8 @@ def _finish(db: Connection, now: datetime, **key: Any) -> int:
     """
     done = list_rows(db, _Kept, inbox, **key)
     drop(db, inbox, **key)
-    for row in done:
-        insert(db, inbox, {**asdict(row), "payload": "{}", "state": "done", "error": "", "settled_at": now})
+    settled = {"payload": "{}", "state": "done", "error": "", "settled_at": now}
+    insert_all(db, inbox, [{**asdict(row), **settled} for row in done])
     return len(done)
 
 

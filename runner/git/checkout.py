@@ -98,8 +98,6 @@ class Checkout:
 
     def commit(self, ref: str = "HEAD") -> str:
         """Return the commit that `ref` names, or empty."""
-        if ref == "HEAD" and self._stands():
-            return self._stands()
         ran = self._git("rev-parse", "--verify", "--quiet", "--end-of-options", f"{ref}^{{commit}}")
         return ran.out.strip() if ran.exit_code == 0 else ""
 

@@ -171,7 +171,7 @@ def test_a_delivery_that_cannot_be_recorded_with_others_holds_up_none_and_its_at
     engine = cardinal.services.engine
     dragged(cardinal, 2)
     bad, good = inbox.due_deliveries(engine, limit=100)
-    refuse = f"""CREATE TRIGGER bad BEFORE UPDATE OF settled_at ON inbox WHEN NEW.delivery_id = '{bad}'
+    refuse = f"""CREATE TRIGGER bad BEFORE INSERT ON inbox WHEN NEW.delivery_id = '{bad}'
         AND NEW.state = 'done' BEGIN SELECT RAISE(ABORT, 'broken on purpose'); END"""
     with event_store.writing(engine) as db:
         db.exec_driver_sql(refuse)
@@ -183,7 +183,7 @@ def test_a_delivery_that_cannot_be_recorded_with_others_holds_up_none_and_its_at
         assert inbox.delivery_counts(db)["waiting"] == 0
 
 
-def test_deliveries_that_say_nothing_are_settled_by_one_statement(cardinal: Cardinal) -> None:
+def test_deliveries_that_say_nothing_are_settled_together(cardinal: Cardinal) -> None:
     engine = cardinal.services.engine
     for n in range(20):
         inbox.store_deliveries(
@@ -192,7 +192,7 @@ def test_deliveries_that_say_nothing_are_settled_by_one_statement(cardinal: Card
     due = inbox.due_deliveries(engine, limit=100)
     with traced(engine) as statements:
         assert delivery.ingest_light(cardinal.services, due) == ((), {})
-    assert len([sql for sql in statements if sql.startswith("UPDATE inbox")]) == 1
+    assert len([sql for sql in statements if sql.startswith("DELETE FROM inbox")]) == 1
     with event_store.reading(engine) as db:
         assert inbox.delivery_counts(db)["done"] >= len(due)
 

@@ -167,7 +167,8 @@ def test_github_being_away_for_a_while_neither_loses_nor_doubles_a_word(cardinal
 END_SESSION = """
 CREATE FUNCTION end_session() RETURNS trigger LANGUAGE plpgsql
   AS 'BEGIN PERFORM pg_terminate_backend(pg_backend_pid()), pg_sleep(60); RETURN NEW; END';
-CREATE TRIGGER cut BEFORE UPDATE OF settled_at ON inbox FOR EACH ROW EXECUTE FUNCTION end_session()
+CREATE TRIGGER cut BEFORE INSERT ON inbox FOR EACH ROW WHEN (NEW.state = 'done')
+  EXECUTE FUNCTION end_session()
 """
 
 
