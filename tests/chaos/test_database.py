@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.bench import yardstick
+from tests.waiting import until
 
 SHARE = 0.05  # of the yardstick's times
 
@@ -15,7 +16,9 @@ def test_what_was_accepted_is_in_the_log_once_after_a_restart_and_ended_sessions
     if os.geteuid() != 0 or not any(Path("/usr/lib/postgresql").glob("*/bin/postgres")):
         pytest.skip("needs root and PostgreSQL's server: run scripts/services as root")
     with yardstick.running(1, SHARE, yardstick.RATE, cards=5) as fleet:
-        fleet.rest(yardstick.WARM_UP_S)
+        until(
+            lambda: any(it["kind"] == "accepted" for _, it in fleet.replicas[0].records), "jobs are accepted"
+        )
         yardstick.restart_database(fleet)
         yardstick.end_sessions(fleet)
         assert yardstick.find_wrong_jobs(fleet) == []

@@ -169,7 +169,8 @@ def _check_out(disk: Path) -> Checkout:
 
 
 def _export(disk: Path) -> None:
-    mirror, head = _mirror(disk), _checked_out(disk)[0] if (disk / "workspaces").exists() else ""
+    mirror, place = _mirror(disk), disk / "workspaces/c0/repo"
+    head = git(place, "rev-parse", "HEAD") if place.exists() else ""
     checkout = Checkout(_room(disk, "c0"), mirror, COMMITTER, lambda: None) if head else _check_out(disk)
     checkout.export(disk / "run.pack", head or checkout.commit(), "", SIZE)
 

@@ -147,8 +147,11 @@ class Observer:
         self._session: Connection | None = None  # has the lock as long as it lives
 
     def knows(self, issues: Sequence[int]) -> bool:
-        """Whether the ledger has the cards of these issues: what is said elsewhere is nobody's."""
-        with event_store.reading(self.engine) as db:
+        """Whether the ledger has the cards of these issues: what is said elsewhere is nobody's. False while
+        the database is away.
+        """
+        known: Sequence[int] = ()
+        with suppress(OperationalError), event_store.reading(self.engine) as db:
             known = db.scalars(select(cards.c.number).where(cards.c.number.in_(issues))).all()
         return len(known) == len(issues)
 
