@@ -10,7 +10,7 @@ from rules.card.workflow_choice import describe_workflow
 from rules.chatops.parser import needs
 from rules.policy.model import Policy
 from rules.snapshot import Snapshot
-from rules.text import alternatives, code, in_queue, plain, sentence, state_word, usd
+from rules.text import alternatives, code, in_queue, plain, sentence, state_word, usd, with_full_stop
 
 
 def why(policy: Policy, snapshot: Snapshot, *, quotes: bool = True) -> str:
@@ -38,7 +38,7 @@ def explain_with_workflow(policy: Policy, snapshot: Snapshot, *, quotes: bool = 
     """Return the reason, and which workflow the newest run has."""
     run, reason = snapshot.run, why(policy, snapshot, quotes=quotes)
     flow = describe_workflow(run.workflow, run.workflow_rule, run.workflow_value) if run else ""
-    return f"{reason}. {run.run_id} has the workflow {flow}" if run and flow else reason
+    return f"{with_full_stop(reason)} {run.run_id} has the workflow {flow}" if run and flow else reason
 
 
 def card_status(policy: Policy, snapshot: Snapshot) -> str:

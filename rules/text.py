@@ -21,8 +21,12 @@ def sentence(text: str) -> str:
     """Return our own words as a sentence, with a capital unless they begin with a name such as r1."""
     first = text.partition(" ")[0].rstrip(":,")
     named = any(not char.isalpha() and char not in "'-" for char in first)
-    begun = text if named else text[:1].upper() + text[1:]
-    return begun if begun.endswith((".", "?", "!", "…", ":")) else f"{begun}."
+    return with_full_stop(text if named else text[:1].upper() + text[1:])
+
+
+def with_full_stop(text: str) -> str:
+    """Return our own words with a full stop, unless they end in a mark already."""
+    return text if text.endswith((".", "?", "!", "…", ":")) else f"{text}."
 
 
 def code(text: str, limit: int = 80) -> str:

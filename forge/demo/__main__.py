@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, NoReturn
+from typing import IO, TYPE_CHECKING, Any, NoReturn
 
 from forge.demo import launch
 from forge.demo.people import REPOSITORY, StoryError
@@ -72,10 +72,9 @@ def _print(events: IO[str], begun: datetime) -> None:
             last = now
 
 
-def line(event: dict[str, str], width: int = WIDTH) -> str:
-    """Return one line about an event; the people of the team are whoever sits at this machine."""
-    _, is_issue, number = event["card"].rpartition("#")
-    card = f"#{number}" if is_issue else "draft"
+def line(event: dict[str, Any], width: int = WIDTH) -> str:
+    """Return one line about an event of `cardinal watch --json`; the team is whoever sits at this machine."""
+    card = f"#{event['number']}" if event["number"] else "draft"
     said = event["text"].removesuffix(f": {event['title']}")
     who = next((login for login in TEAM if re.match(rf"{login}\b", said)), "")
     if who:

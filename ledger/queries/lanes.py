@@ -78,7 +78,13 @@ _SUBJECT = (
 )
 _WAITS_FOR = case((cards.c.state != S.NEEDS_INPUT, ""), (_WITH_PLAN, PLAN), else_=func.coalesce(_SUBJECT, ""))
 _ASKED_ABOUT = cards.c.board_id, func.coalesce(cards.c.repository, ""), _WAITS_FOR
-_OF_RUN = {"by": cards.c.asked_by, "usd": runs.c.usd, "payer": runs.c.payer, "waits_for": _WAITS_FOR}
+_OF_RUN = {
+    "by": cards.c.asked_by,
+    "usd": runs.c.usd,
+    "payer": runs.c.payer,
+    "waits_for": _WAITS_FOR,
+    "last_line": runs.c.last_line,
+}
 _IN_LANE_ORDER = case(
     {state: position for position, state in enumerate(LANES)},
     value=cards.c.state,
@@ -110,6 +116,7 @@ class ListedCard(NamedTuple):
     reviewers: tuple[str, ...] = ()
     assignees: tuple[str, ...] = ()
     reason: Reason = Reason.OTHER
+    last_line: str | None = None
 
     @property
     def people(self) -> tuple[str, ...]:

@@ -33,7 +33,7 @@ def list_changes_since(snapshot: Snapshot, base: str) -> tuple[str, ...]:
     if base and plan and plan.base and base != plan.base:
         changed.append(f"{BASE} went from {code(plan.base[:10])} to {code(base[:10])}")
     if plan and plan.policy and plan.policy != snapshot.policy_digest:
-        changed.append(f"{POLICY} is another one")
+        changed.append(f"{POLICY} has changed")
     return tuple(changed)
 
 

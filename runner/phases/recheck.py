@@ -26,8 +26,8 @@ from runner.workspaces.contract import CleanWorkspace, Workspace
 
 _SHOWN = 10
 _WAY_OUT = (
-    "merge {base} into {branch} by hand and push that, or drag the card back to its execution column: the"
-    " next run asks how to proceed"
+    "merge {base} into {branch} by hand and push that, or drag the card back to its execution column and"
+    " comment `/cardinal retry`: that run asks how to proceed"
 )
 
 

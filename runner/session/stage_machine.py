@@ -55,7 +55,7 @@ def admit_entry(stages: Sequence[StageSpec], history: History) -> Enter | Ask:
         visit.source == source and visit.stage == target and not visit.sent_back for visit in log.visits
     )
     if source and made >= SAME_WAY * (1 + _count_extensions(history, "again", source, target)):
-        said = f"This would be the time number {made + 1} that stage {source} hands the work to {target}:"
+        said = f"Stage {source} has handed the work to {target} {made} times and wants to do it again:"
         return Ask("again", source, target, f"{said} it may be going round in a circle.", (ONCE_MORE, STOP))
     if len(log.visits) >= MAX_ENTRIES * (1 + _count_extensions(history, "entries")):
         said = f"The run has been in {len(log.visits)} stages, and wants to begin {target}."

@@ -1,6 +1,7 @@
 """What scripts/demo leaves on a machine, and takes away again; what scripts/images says while it builds."""
 
 import fcntl
+import json
 import os
 import re
 import shutil
@@ -8,11 +9,14 @@ import subprocess
 import termios
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from bot.web.api.operations.follow_events import FollowedEvent
 from forge.demo import launch
 from forge.demo.__main__ import line
+from ledger.event import Zoom
 from runner import agents
 from tests.house.source import ROOT
 
@@ -184,20 +188,41 @@ def test_the_demo_says_in_one_line_that_agents_run_without_a_sandbox(
 
 
 @pytest.mark.parametrize(
-    ("event", "printed"),
+    ("number", "text", "printed"),
     [
         (
-            {"card": "acme/shop#4", "text": "alice moved it from Tasks to In Progress"},
+            4,
+            "alice moved it from Tasks to In Progress",
             "#4 “Add it up”  you (alice) moved it from Tasks to In Progress",
         ),
-        ({"card": "acme/shop#4", "text": "bob: Hm."}, "#4 “Add it up”  you (bob): Hm."),
-        ({"card": "acme/shop#4", "text": "bobby: Hm."}, "#4 “Add it up”  bobby: Hm."),
-        ({"card": "PVTI_1", "text": "appeared in Tasks: Add it up"}, "draft “Add it up”  appeared in Tasks"),
-        ({"card": "acme/shop#12", "text": "x" * 200}, f"#12 “Add it up”  {'x' * 52}…"),
-        ({"card": "acme/shop#4", "text": "no", "title": "a\x1b[2Jb"}, "#4 “a[2Jb”  no"),
+        (4, "bob: Hm.", "#4 “Add it up”  you (bob): Hm."),
+        (4, "bobby: Hm.", "#4 “Add it up”  bobby: Hm."),
+        (0, "appeared in Tasks: Add it up", "draft “Add it up”  appeared in Tasks"),
+        (12, "x" * 200, f"#12 “Add it up”  {'x' * 52}…"),
     ],
 )
-def test_each_event_is_one_line_and_the_team_is_you(event: dict[str, str], printed: str) -> None:
-    at = datetime(2026, 1, 1, 12, 0, 5, tzinfo=UTC)
-    shown = line({"at": at.isoformat(), "title": "Add it up", **event}, 80)
-    assert shown == f"{at.astimezone():%H:%M:%S}  {printed}"
+def test_each_event_is_one_line_and_the_team_is_you(number: int, text: str, printed: str) -> None:
+    event = followed_event(number, text)
+    assert line(event, 80) == f"{datetime.fromisoformat(event['at']).astimezone():%H:%M:%S}  {printed}"
+
+
+def test_a_title_cannot_move_the_terminals_cursor() -> None:
+    assert line(followed_event(4, "no", title="a\x1b[2Jb"), 80).endswith("  #4 “a[2Jb”  no")
+
+
+def followed_event(number: int, text: str, title: str = "Add it up") -> dict[str, Any]:
+    """Return an event as `cardinal watch --json` prints it."""
+    event = FollowedEvent(
+        seq=7,
+        at=datetime(2026, 1, 1, 12, 0, 5, tzinfo=UTC),
+        kind="CardMoved",
+        zoom=Zoom.CONVERSATION,
+        card="PVTI_1",
+        repository="acme/shop" if number else "",
+        number=number,
+        title=title,
+        run="",
+        text=text,
+    )
+    found: dict[str, Any] = json.loads(event.model_dump_json())
+    return found

@@ -1,9 +1,11 @@
 """Why a card does or does not move is said in one line that names who must do what."""
 
+from dataclasses import replace
+
 import pytest
 
 from ledger.states import CardState, Ending, RunState
-from rules.explain import card_status, why
+from rules.explain import card_status, explain_with_workflow, why
 from rules.snapshot import NOBODY, Snapshot
 from tests.rules.scene import BOARD, POLICY, QUESTION, a_stop, card, ended, pull, run
 
@@ -61,6 +63,13 @@ S = CardState
 )
 def test_every_card_is_explained(snapshot: Snapshot, said: str) -> None:
     assert said in why(POLICY, snapshot)
+
+
+@pytest.mark.parametrize(("asked", "said"), [("Which port?", "Which port? r1 has"), ("Wait", "Wait. r1 has")])
+def test_the_workflow_follows_a_whole_sentence(asked: str, said: str) -> None:
+    parked = run(RunState.PARKED, workflow="docs", workflow_rule="column")
+    asks = card(run=parked, questions=(replace(QUESTION, text=asked),))
+    assert f"It asks: {said} the workflow `docs`" in explain_with_workflow(POLICY, asks)
 
 
 def test_the_status_has_the_card_the_run_and_the_pull_request() -> None:

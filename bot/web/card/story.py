@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import NamedTuple
 
@@ -21,6 +21,7 @@ from rules.runs.cost import cost_words
 from rules.text import brief, count, kind_of_run, plain, state_word
 
 NONE = Markup()
+EFFECTS = frozenset({"PlanRedirected", "QuestionAnswered", "RunSteered"})  # of what a person says
 MAX_PAYLOAD = 2000
 MAX_LINES = 200
 MAX_STEPS, MAX_STEP, STEP_BYTES = 50, 200, 130  # lines of a fold, characters of each, and the HTML around it
@@ -62,12 +63,22 @@ def newest_lines(
     folds = zoom is Zoom.ACTIVITY
     most = MAX_EVENTS if folds else MAX_LINES
     rows = timeline.of_card(db, card_id, zoom, most, before, steps=folds)
-    once = rows if zoom is Zoom.DEBUG else tuple(without_echoes(rows))
+    once = rows if zoom is Zoom.DEBUG else tuple(_say_once(without_echoes(rows)))
     lines = list(_fold_lines(once) if folds else map(_line, once))
     if zoom is Zoom.DEBUG:
         lines = [line._replace(words=NONE) for line in lines]  # each event as one line
     shown = _fitting(lines[-MAX_LINES:])
     return shown, len(shown) < len(lines) or len(rows) == most
+
+
+def _say_once(rows: Iterable[TimelineRow]) -> Iterator[TimelineRow]:
+    """Yield the lines; what a comment or command said is part of its effect, not a second message."""
+    before = None
+    for row in rows:
+        said = before.words if before is not None and before.speaker == row.speaker else ""
+        is_repeated = row.kind in EFFECTS and (said == row.words or said.endswith(f" {row.words}"))
+        yield replace(row, words="") if is_repeated else row
+        before = row
 
 
 def tell(lines: Iterable[LineView], runs: Mapping[str, RunRow]) -> list[LineView | ChapterView]:

@@ -225,11 +225,14 @@ def _draft(
     if kind != part.kind:
         changes[(*part.key, "archetype")] = kind
     for name in part.names(kind):
-        value = _read(_info(part, name), given.get(name, ""))
-        if name not in given or value == _plain_value(_value_of(part.of, name)):
+        before, value = _value_of(part.of, name), _read(_info(part, name), given.get(name, ""))
+        # A browser sends every field: one that still shows what is in force is not a change.
+        if name not in given or given[name] == _shown(before).strip() or value == _plain_value(before):
             continue
         key = (*part.key, *name.split("."))
-        changes.update({key: value} if value is not None else {key[:4]: EMPTIED.get(key[3])})
+        is_route = len(key) > 4 and key[3] in EMPTIED
+        keeps = value != "" if is_route else value is not None
+        changes.update({key: value} if keeps else {key[:4]: EMPTIED.get(key[3])})
     if not changes:
         return PolicyDraft(problems={"": (NOTHING,)})
     try:

@@ -110,7 +110,7 @@ def test_a_plan_for_another_text_is_not_approved_but_made_anew() -> None:
     ("waiting", "base", "said"),
     [
         (BOUND, "b" * 40, "the default branch went from `aaaaaaaaaa` to `bbbbbbbbbb`"),
-        (replace(BOUND, policy_digest="other"), "a" * 40, "the policy is another one"),
+        (replace(BOUND, policy_digest="other"), "a" * 40, "since it was made, the policy has changed"),
     ],
 )
 def test_on_another_base_or_policy_it_has_to_be_approved_again(

@@ -199,11 +199,12 @@ def test_the_fourth_time_the_same_way_is_a_question_and_going_on_allows_three_mo
     assert ("verify", 4) not in entries(world)
     asked = world.only("QuestionAsked")
     assert (asked.subject, asked.choices[0]) == ("rounds", ONCE_MORE.label)
-    assert "implement hands the work to verify" in asked.text
+    assert "Stage implement has handed the work to verify 3 times" in asked.text
     assert "Is it right now?" in asked.text
     assert world.answer(spec, "1").why == "question"  # the way back is as worn out
     assert entries(world)[-1] == ("verify", 4)
-    assert world.only("QuestionAsked", newest=True).text.startswith("This would be the time number 4 that")
+    said = "Stage verify has handed the work to implement 3 times and wants to do it again:"
+    assert world.only("QuestionAsked", newest=True).text.startswith(said)
     world.answer(spec, "Stop here")
     assert (world.ended().ending, world.ended().reason) == (Ending.FAILED, "stopped")
 

@@ -223,7 +223,7 @@ def test_another_policy_needs_another_approval(cardinal: Cardinal) -> None:
     cardinal.say(item, "/cardinal approve")
     cardinal.catch_up()
     assert cardinal.events(PlanApproved) == []
-    assert cardinal.comment(item, "the policy is another one")
+    assert cardinal.comment(item, "the policy has changed")
 
 
 @pytest.mark.after(scene=planned)

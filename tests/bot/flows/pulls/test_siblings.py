@@ -76,7 +76,14 @@ def test_a_conflict_leaves_the_branch_and_the_card_says_what_to_do(cardinal: Car
     because = cardinal.card(second).because
     assert f"{pull.head_ref} cannot be rebased on main: both change same.txt" in because
     assert "merge main into" in because
+    assert "drag the card back to its execution column and comment `/cardinal retry`" in because
     assert any("cannot be rebased" in comment.body for comment in pull.issue.comments)
+    cardinal.drag(second, "In Progress")
+    cardinal.catch_up()
+    assert cardinal.events(RunQueued)[-1].kind == "check", "the drag alone starts nothing"
+    cardinal.say(second, "/cardinal retry")
+    cardinal.catch_up()
+    assert cardinal.events(RunQueued)[-1].kind == "retry"
 
 
 def test_the_merge_lane_lets_one_in_at_a_time_and_checks_each_on_the_last(cardinal: Cardinal) -> None:

@@ -6,7 +6,7 @@ from html import unescape
 
 from ledger.events.board import BoardHalted, CardArchived, CardExplained, CardSeen, StopOrdered
 from ledger.events.pull import PullOpened
-from ledger.events.run import PlanProposed, PlanTicked, RunClaimed
+from ledger.events.run import PlanProposed, PlanTicked, Progressed, RunClaimed
 from ledger.ids import CardId
 from ledger.states import CardState, Reason
 from tests.bot.web.pages.test_artifacts import hide
@@ -120,6 +120,17 @@ def test_what_moves_a_card_is_for_whoever_may_move_it(pages: Pages) -> None:
     hide(pages.cardinal)
     pages.cardinal.clock.forward(400)
     assert pages.browser("mallory").get(path).status_code == 404
+
+
+def test_a_card_at_work_says_what_its_agent_does_on_the_board_and_in_the_inbox(pages: Pages) -> None:
+    item = pages.cardinal.at_work()
+    happens(pages, Progressed(pages.cardinal.run_of(item).run_id, "Running the <b>tests</b>"))
+    bob = pages.browser("bob")
+    for path in (BOARD, "/"):
+        assert (
+            "Running the &lt;b&gt;tests&lt;/b&gt;</bdi>"
+            in bob.get(path).text.partition("Who works on what")[0]
+        )
 
 
 def test_a_board_is_parted_by_lanes_and_a_card_shows_how_far_its_run_is(pages: Pages) -> None:

@@ -22,7 +22,7 @@ from tests.bot.flows.people import issue_of
 from tests.bot.flows.runs.test_dependencies import close, waiting
 from tests.bot.flows.settings import POLICY
 from tests.bot.web.api.test_follow_events import queued
-from tests.bot.web.pages.forms import forms, page_of, send
+from tests.bot.web.pages.forms import forms, page_of, planned, send
 from tests.bot.web.pages.test_artifacts import hide
 from tests.bot.web.pages.test_runs import happens, messages
 from tests.bot.web.pages.world import Pages
@@ -403,3 +403,14 @@ def test_a_card_that_left_the_board_keeps_its_page_and_comes_back_from_there(pag
     happens(pages, CardArchived(pages.cardinal.card(item).card_id, "deleted"))
     assert ">Deleted on the board by someone, " in bob.get(path).text
     assert list(forms(bob, path)) == []
+
+
+def test_a_command_and_what_it_does_are_one_message_of_the_conversation(pages: Pages) -> None:
+    item = planned(pages)
+    cardinal = pages.cardinal
+    cardinal.say(item, "/cardinal redirect Round half up.")
+    cardinal.catch_up()
+    shown = pages.browser("bob").get(page_of(pages, item)).text
+    assert "<p>/cardinal redirect Round half up.</p>" in shown
+    assert "<p>Round half up.</p>" not in shown
+    assert "redirected plan 1: Round half up." in shown

@@ -3,6 +3,7 @@
 import json
 import re
 from html import unescape
+from html.parser import HTMLParser
 from typing import Any
 from urllib.parse import urlencode
 
@@ -13,7 +14,7 @@ from bot.repo_config.recipes import list_recipes, read_recipe
 from rules.policy.edit import start_from
 from rules.policy.locations import PATH
 from rules.policy.model import default_policy, parse
-from tests.bot.flows.settings import POLICY
+from tests.bot.flows.settings import POLICY, with_column
 from tests.bot.web.pages.forms import HERE, TEXTUAL
 from tests.bot.web.pages.test_artifacts import hide
 from tests.bot.web.pages.world import PUBLIC, Browser, Pages
@@ -112,6 +113,66 @@ def test_a_column_becomes_one_of_another_kind(pages: Pages) -> None:
     policy(pages)
     shown = unescape(send(pages.browser("alice"), archetype="review", do="preview").text)
     assert "People review here." in shown
+
+
+class FormReader(HTMLParser):
+    """Reads the fields of the settings form, as a browser would send them all."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.fields: dict[str, str] = {}
+        self._name = ""  # of the textarea or select that is open
+        self._is_chosen = False
+        self.feed(page.partition('class="settings">')[2].partition("</form>")[0])
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = {name: text or "" for name, text in attrs}
+        if tag == "input":
+            self.fields[given["name"]] = given["value"]
+        elif tag in ("textarea", "select"):
+            self._name, self._is_chosen = given["name"], tag == "textarea"
+            self.fields[self._name] = ""
+        elif tag == "option":
+            self._is_chosen = "selected" in given
+
+    def handle_data(self, data: str) -> None:
+        if self._name and self._is_chosen:
+            self.fields[self._name] += data
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag in ("textarea", "select"):
+            self._name = ""
+        elif tag == "option":
+            self._is_chosen = False
+
+
+@pytest.mark.parametrize(
+    ("settings", "name", "text", "lines"),
+    [
+        ({}, "concurrency", "4", ["concurrency: 4"]),
+        ({"instructions": '"Be brief.\\nTest it."'}, "concurrency", "4", ["concurrency: 4"]),
+        ({"on_success": "{move: Review}"}, "concurrency", "4", ["concurrency: 4"]),
+        ({"on_success": "{move: Review}"}, "on_success.move", "", ["on_success: stay"]),
+    ],
+    ids=["nothing set", "a paragraph", "a route", "a route that goes"],
+)
+def test_a_browser_sends_all_fields_and_only_the_changed_one_is_written(
+    pages: Pages, settings: dict[str, str], name: str, text: str, lines: list[str]
+) -> None:
+    before = with_column(**settings)
+    pages.cardinal.set_policy(before)
+    pages.cardinal.catch_up()
+    alice = pages.browser("alice")
+    fields = FormReader(alice.get(EDIT).text).fields
+    assert name in fields
+    assert "Nothing differs" in unescape(send(alice, **fields, do="preview").text)
+    after = proposed(pages, send(alice, **fields | {name: text}, do="propose"))
+    column = parse(after, home="acme/board").board.columns["In Progress"]
+    expected = parse(
+        with_column(**{**settings, **dict(line.split(": ", 1) for line in lines)}), home="acme/board"
+    )
+    assert column == expected.board.columns["In Progress"]
+    assert all(line in after for line in lines)
 
 
 RECIPE = "/policy/acme/1/recipes/pipeline"

@@ -31,6 +31,24 @@ def test_what_waits_for_people_gets_days_and_what_agents_have_hours(
     assert age_of(state, timedelta(hours=hours)) == age
 
 
+@pytest.mark.parametrize(
+    ("state", "said"),
+    [
+        (CardState.WORKING, "Running the tests"),
+        (CardState.REVISING, "Running the tests"),
+        (CardState.NEEDS_INPUT, "r1 asks: Which port?"),
+        (CardState.WORK_COMPLETE, "r1 asks: Which port?"),
+    ],
+)
+def test_a_card_at_work_shows_the_latest_line_of_its_agent(state: CardState, said: str) -> None:
+    listed = ListedCard(
+        CardId("PVTI_1"), "acme/shop", 1, "Say hello", "Build", state, "r1 asks: Which port?", NOW, "alice",
+        RunId("r1"), "alice", 0.0, None, BoardId("PVT_1"), "",
+    )  # fmt: skip
+    assert card_view(listed._replace(last_line="Running the tests"), NOW).why == said
+    assert card_view(listed, NOW).why == "r1 asks: Which port?"
+
+
 @pytest.mark.parametrize("reason", Reason)
 def test_only_a_card_that_a_failure_brought_tells_at_rest_why_it_is_there(reason: Reason) -> None:
     listed = ListedCard(
