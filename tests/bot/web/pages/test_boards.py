@@ -122,6 +122,13 @@ def test_what_moves_a_card_is_for_whoever_may_move_it(pages: Pages) -> None:
     assert pages.browser("mallory").get(path).status_code == 404
 
 
+def test_a_board_leads_whoever_may_write_to_the_form_of_a_new_card(pages: Pages) -> None:
+    pages.cardinal.catch_up()
+    link = f'href="{BOARD}/new"'
+    assert link in pages.browser("bob").get(BOARD).text
+    assert link not in pages.browser("mallory").get(BOARD).text
+
+
 def test_a_board_is_parted_by_lanes_and_a_card_shows_how_far_its_run_is(pages: Pages) -> None:
     item = pages.cardinal.at_work()
     run_id = pages.cardinal.run_of(item).run_id
