@@ -38,6 +38,7 @@ MAX_WORDS = 40_000  # of all pages that are written by hand
 FENCE = re.compile(r"^ *```(?P<kind>\w*)\n(?P<text>.*?)^ *```$", re.DOTALL | re.MULTILINE)
 LINK = re.compile(r"\]\((?P<target>[^)\s]+)\)")
 OUTSIDE = re.compile(r"[a-z]+:")
+TARGET = re.compile(r"r\d+|[\w.-]+/[\w.-]+(#\d+)?")  # of `cardinal command`
 AS_USER = re.compile(r"^(sudo -iu [a-z]+ |ExecStart=/[a-z./]+/)")
 PLACEHOLDER = re.compile(r"[<…]")
 FILLED = re.compile(
@@ -101,7 +102,8 @@ def unknown_commands(path: str, text: str) -> Iterator[str]:
         inside = [name for name in known if name.startswith(f"{command} ")]
         options = [word.partition("=")[0] for word in words if word.startswith("-")]
         incomplete = inside and words[1:] != options  # a group's own options, as --version, stand alone
-        if incomplete or any(option not in known[command] for option in options):
+        misplaced = command == "cardinal command" and not all(map(TARGET.fullmatch, words[2:3]))
+        if incomplete or misplaced or any(option not in known[command] for option in options):
             yield f"{path}: {line}"
 
 
@@ -274,7 +276,9 @@ def test_the_documentation_tests_bite() -> None:
     assert len(list(unknown_commands("a.md", bad))) == 5
     unit = "```ini\nExecStart=/home/x/.local/bin/cardinal fly\n```\n`sudo -iu x cardinal rehearse --high`"
     assert len(list(unknown_commands("a.md", unit))) == 2
-    assert list(unknown_commands("a.md", "`cardinal audit verify --json`, `scripts/demo --auto`")) == []
+    assert len(list(unknown_commands("a.md", "```sh\ncardinal command answer acme/docs#1 1\n```"))) == 1
+    good = "`cardinal command r12 answer 1`, `cardinal audit verify --json`, `scripts/demo --auto`"
+    assert list(unknown_commands("a.md", good)) == []
     assert list(
         missing_files("a.md", "`bot/nothing.py`, `bot/web/app.py`, `rules/columns/<archetype>.py`")
     ) == ["a.md: bot/nothing.py"]

@@ -124,6 +124,7 @@ def mount(site: Site) -> None:
             board_path=mine.path,
             policy=mine.path.replace("/boards/", "/policy/", 1) if mine.home else "",
             folders="/folders" if has_folders else "",
+            new_card=f"{mine.path}/new" if site.readers.wrote(visit, mine.seen) else "",
             by=by,
             parts=LANES,
             visit=visit,

@@ -132,6 +132,14 @@ def test_a_question_says_how_many_dollars_pay_for_the_next_call_where_as_much_ag
     assert shared.going_on(ExceededLimit.BUDGET, usage, 0.521) == ""
 
 
+def test_the_dollars_that_a_question_names_are_enough_for_an_agent_whose_next_call_has_no_price() -> None:
+    usage = replace(SPENT, usd=5.0)
+    assert "`/cardinal budget +4.01` does" in Allowance(Limits(budget_usd=1)).going_on(
+        ExceededLimit.BUDGET, usage
+    )
+    assert Allowance(Limits(budget_usd=1), added_usd=4.01).find_exceeded(usage) is None
+
+
 def test_a_limit_of_nothing_is_no_limit() -> None:
     free = Limits(timeout_s=0, silence_s=0, max_turns=0, budget_usd=0)
     assert (

@@ -133,6 +133,13 @@ def test_a_card_at_work_says_what_its_agent_does_on_the_board_and_in_the_inbox(p
         )
 
 
+def test_a_board_leads_whoever_may_write_to_the_form_of_a_new_card(pages: Pages) -> None:
+    pages.cardinal.catch_up()
+    link = f'href="{BOARD}/new"'
+    assert link in pages.browser("bob").get(BOARD).text
+    assert link not in pages.browser("mallory").get(BOARD).text
+
+
 def test_a_board_is_parted_by_lanes_and_a_card_shows_how_far_its_run_is(pages: Pages) -> None:
     item = pages.cardinal.at_work()
     run_id = pages.cardinal.run_of(item).run_id
