@@ -51,9 +51,10 @@ def derive(policy: Policy, snapshot: Snapshot) -> DerivedState:
 def changes_asked(policy: Policy, snapshot: Snapshot) -> str:
     """Say how the requested changes reach an agent."""
     number = snapshot.pending_threads
-    threads = "the thread" if number == 1 else f"the {number:,} threads" if number else "them"
+    threads = "the thread" if number == 1 else f"the {number:,} threads"
+    asked = threads if number else "the requested changes"
     home = snapshot.run.column if snapshot.run else "an execution column"
-    return f"drag the card to {home} and an agent works on {threads}"
+    return f"drag the card to {home} and an agent works on {asked}"
 
 
 def headline(column: ColumnPolicy) -> str:

@@ -8,10 +8,11 @@ import pytest
 from ledger.event import RuleEvent
 from ledger.events.board import CardDescribed, CardMoved
 from ledger.states import CardState, Ending
+from rules.columns.review import changes_asked
 from rules.intents.internal import ChangeCardState
 from rules.intents.outbound import AskAssistant, ConvertDraft, Intent
 from rules.snapshot import Snapshot
-from tests.rules.scene import CARD, asks, card, ended, kinds, only, pull, states
+from tests.rules.scene import CARD, POLICY, asks, card, ended, kinds, only, pull, states
 
 S = CardState
 
@@ -117,3 +118,14 @@ def test_in_review_a_card_without_a_repository_names_what_to_read_and_how_to_sen
     because = only(intents, ChangeCardState).because
     assert because.startswith("read the report and files of r1, then drag the card to Done")
     assert because.endswith("drag the card to In Progress and say /cardinal retry")
+
+
+@pytest.mark.parametrize(
+    ("pending", "said"),
+    [(0, "the requested changes"), (1, "the thread"), (2, "the 2 threads")],
+)
+def test_changes_that_a_review_asks_for_are_named_in_full(pending: int, said: str) -> None:
+    asked = card(
+        "Review", S.IN_REVIEW, run=ended(), pull=pull(), verdict="changes_requested", pending_threads=pending
+    )
+    assert changes_asked(POLICY, asked) == f"drag the card to In Progress and an agent works on {said}"
