@@ -33,7 +33,7 @@ _SHARED = {
     Limit.BOARD: "the board's budget",
 }
 _MAX_USD = 1e6  # that a gateway is believed
-_LEAST_USD = 0.01  # that a turn needs to end well
+_MIN_USD = 0.01  # that a turn needs to end well
 _SAME_USD = 1e-6  # sums of floats differ by less
 
 
@@ -102,7 +102,7 @@ class Allowance:
 
     def remaining_usd(self, spent_usd: float) -> float:
         """Return the dollars left for a turn, at least one cent."""
-        return max(_LEAST_USD, (self.bound_usd or self.limits.budget_usd) - spent_usd)
+        return max(_MIN_USD, (self.bound_usd or self.limits.budget_usd) - spent_usd)
 
     def remaining_tokens(self, spent_tokens: int) -> int | None:
         """Return the tokens left for a turn; None without a limit."""
@@ -147,7 +147,7 @@ class Allowance:
         """
         match exceeded:
             case ExceededLimit.BUDGET if not self.shared:
-                left_usd = max(min(needs_usd, _MAX_USD), _LEAST_USD)
+                left_usd = max(min(needs_usd, _MAX_USD), _MIN_USD)
                 more_usd = left_usd - (self.bound_usd - usage.usd)
                 if not more_usd > self.limits.budget_usd:
                     return ""
