@@ -23,22 +23,13 @@ from bot.github.errors import (
     UnknownNameError,
     from_graphql,
 )
+from bot.github.github_time import SLACK, GithubTime
 from bot.github.locked_cache import LockedCache
 from bot.github.rate_limit import ApiBudget, app_name, installation_name
-from bot.github.shared_records import SharedRecords, TokenCache, home_records, open_records
+from bot.github.shared_records import SharedRecords, home_records, open_records
+from bot.github.token_cache import TokenCache
 from bot.github.tokens import Tokens
-from bot.github.transport import (
-    CREATE,
-    READ,
-    SLACK,
-    WRITE,
-    Answer,
-    ApiCall,
-    CallCost,
-    CallSlots,
-    GithubTime,
-    Wire,
-)
+from bot.github.transport import CREATE, READ, WRITE, Answer, ApiCall, CallCost, CallSlots, Wire
 from bot.system.clock import Clock
 from bot.system.config import Config
 

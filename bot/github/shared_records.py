@@ -4,18 +4,15 @@ A lost record costs precision or a repeated call, never the truth. The time is t
 decides over another's calls.
 """
 
-import base64
 import fcntl
 import hashlib
-import json
 import os
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import ClassVar, Protocol, TypeVar
 
-from cryptography.fernet import Fernet, InvalidToken
 from redis import Redis
 from redis.exceptions import RedisError
 
@@ -23,7 +20,6 @@ from bot.github.errors import UnavailableError
 from bot.system import private_file, redis
 from bot.system.clock import Clock
 from bot.system.config import Config
-from bot.system.secret import Secret
 
 PREFIX = "cardinal:shared:"
 KEPT_S = 24 * 3600  # an unused record in Redis is forgotten
@@ -128,77 +124,3 @@ def open_records(config: Config, clock: Clock) -> SharedRecords:
 def home_records(config: Config, clock: Clock) -> FileRecords:
     """Return the records of this home alone."""
     return FileRecords(config.home / "run" / "shared", clock)
-
-
-MAX_TEXTS = 200  # of a cache; of more, the oldest are dropped
-
-
-@dataclass(frozen=True, slots=True)
-class TokenCache:
-    """Texts by name, in one record of `records`: GitHub's answers. Texts of another `scope` cannot be read.
-
-    They are encrypted with a key derived from the App's private key, which gives access to GitHub anyway. A
-    missing or torn record, or one of another App, counts as empty.
-    """
-
-    records: SharedRecords
-    record: str
-    private_key: Secret
-    scope: tuple[str, ...]
-    _made: list[Fernet] = field(default_factory=list)
-    _newest: dict[bytes, dict[str, str]] = field(default_factory=dict)  # the record decrypted last, alone
-
-    def get(self, name: str) -> str | None:
-        """Return the text, or None without one."""
-        return self._open(self.records.read(self.record)[0]).get(name)
-
-    def put(self, name: str, text: str) -> None:
-        """Store the text."""
-        self._change({name: text}, without=None)
-
-    def drop(self, text: str) -> None:
-        """Remove the text under any name, but no newer text that another process stored."""
-        self._change({}, without=text)
-
-    def claim(self, name: str, for_s: float) -> bool:
-        """Tell whether this process shall fetch the text of that name: no other one claimed it lately."""
-
-        def claim_name(record: bytes, now_s: float) -> tuple[bytes, bool]:
-            known = self._open(record)
-            if float(known.get(name, 0)) > now_s:
-                return record, False
-            return self._seal({**known, name: str(now_s + for_s)}), True
-
-        return self.records.change(self.record, claim_name)
-
-    def _change(self, more: Mapping[str, str], *, without: str | None) -> None:
-        def change_record(record: bytes, _now_s: float) -> tuple[bytes, None]:
-            known = self._open(record).items()
-            kept = {name: text for name, text in known if text != without and name not in more}
-            return self._seal({**kept, **more}), None
-
-        self.records.change(self.record, change_record)
-
-    def _seal(self, texts: Mapping[str, str]) -> bytes:
-        return self._lock().encrypt(json.dumps(dict(list(texts.items())[-MAX_TEXTS:])).encode())
-
-    def _open(self, sealed: bytes) -> dict[str, str]:
-        texts = self._newest.get(sealed)
-        if texts is None:
-            texts = self._decrypted(sealed)
-            self._newest.clear()
-            self._newest[sealed] = texts
-        return texts
-
-    def _decrypted(self, sealed: bytes) -> dict[str, str]:
-        try:
-            texts: dict[str, str] = json.loads(self._lock().decrypt(sealed)) if sealed else {}
-        except InvalidToken:  # torn by a crash, or another App's
-            return {}
-        return texts
-
-    def _lock(self) -> Fernet:
-        if not self._made:
-            material = json.dumps([*self.scope, self.private_key.reveal()]).encode()
-            self._made.append(Fernet(base64.urlsafe_b64encode(hashlib.sha256(material).digest())))
-        return self._made[0]

@@ -14,7 +14,7 @@ from cachetools import LRUCache
 
 from bot.github.errors import GithubError, NotFoundError, RefusedError, TokenError
 from bot.github.locked_cache import LockedCache
-from bot.github.shared_records import TokenCache
+from bot.github.token_cache import TokenCache
 from bot.github.token_scope import TokenScope, pushing, scope_refusal
 from bot.system.clock import Clock
 from bot.system.secret import Secret

@@ -9,8 +9,6 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
-from email.utils import parsedate_to_datetime
 from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, cast
@@ -22,38 +20,13 @@ from github.Requester import Requester
 from pydantic import TypeAdapter, ValidationError
 
 from bot.github.errors import RateLimitedError, RefusedError, UnavailableError, from_answer
+from bot.github.github_time import GithubTime
 from bot.github.rate_limit import ApiBudget, SentCall
 from bot.github.shared_records import Result, SharedRecords
 from bot.github.token_scope import TokenScope
 from bot.system import github_address, private_file
 from bot.system.clock import Clock
 from ledger.db.transactions import is_held
-
-SLACK = timedelta(seconds=30)  # an answer is on its way for some seconds
-
-
-class GithubTime:
-    """GitHub's time, as all processes see it whose clocks go as fast as GitHub's.
-
-    GitHub judges the App's word by its own clock, and says when its tokens expire by that.
-    """
-
-    def __init__(self, clock: Clock) -> None:
-        self._clock = clock
-        self.behind = timedelta()  # this machine's clock
-
-    def __call__(self) -> datetime:
-        return self._clock() + self.behind
-
-    def learn(self, headers: Mapping[str, str]) -> None:
-        """Take over the time of an answer. Source: RFC 9110, 6.6.1."""
-        try:
-            there = parsedate_to_datetime(headers["date"]).astimezone(UTC)
-        except (KeyError, ValueError):  # a proxy may leave it out
-            return
-        behind = there - self._clock()
-        self.behind = behind if abs(behind) > SLACK else timedelta()
-
 
 log = logging.getLogger(__name__)
 CONNECT_S = 10.0

@@ -9,7 +9,8 @@ import pytest
 
 from bot.github.client import Hub
 from bot.github.errors import UnavailableError
-from bot.github.shared_records import MAX_TEXTS, FileRecords, TokenCache, home_records
+from bot.github.shared_records import FileRecords, home_records
+from bot.github.token_cache import MAX, TokenCache
 from bot.system.clock import utc_now
 from bot.system.config import Config
 from bot.system.secret import Secret
@@ -148,7 +149,7 @@ def test_a_torn_file_is_an_empty_memory(config: Config) -> None:
 
 def test_the_memory_stays_small(config: Config) -> None:
     token_cache = kept(config)
-    for n in range(MAX_TEXTS + 5):
+    for n in range(MAX + 5):
         token_cache.put(f"token {n}", str(n))
-    assert token_cache.get(f"token {MAX_TEXTS + 4}") == str(MAX_TEXTS + 4)
+    assert token_cache.get(f"token {MAX + 4}") == str(MAX + 4)
     assert token_cache.get("token 0") is None

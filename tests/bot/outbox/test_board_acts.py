@@ -4,7 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from bot.render.board.card_fields import MARKS, OPTIONS, FaceField
+from bot.render.board.card_fields import OPTIONS, FaceField
+from bot.render.board.face_choices import MARKS
 from forge.store.base import Occurrence
 from forge.store.board import FieldType, Item, Option
 from forge.store.models import Issue

@@ -4,16 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from bot.render.board.card_fields import (
-    KINDS,
-    OPTIONS,
-    SINGLE_SELECT,
-    FaceField,
-    ValidationResult,
-    WaitingOn,
-    choose_validation,
-    choose_wait,
-)
+from bot.render.board.card_fields import KINDS, OPTIONS, SINGLE_SELECT, FaceField
+from bot.render.board.face_choices import ValidationResult, WaitingOn, choose_validation, choose_wait
 from ledger.events.board import CardStateChanged
 from ledger.events.run import QuestionAsked, RunEnded, RunParked
 from ledger.ids import QuestionId, RunId
