@@ -43,7 +43,9 @@ class NotListedError(CardinalError):
     def __init__(self, login: str) -> None:
         self.login = login
         line = f"{clean(login)} = {clean(login)}"
-        super().__init__(f"the list of CARDINAL_SIGN_IN_LOGINS has no {clean(login)}: add the line `{line}`")
+        super().__init__(
+            f"{clean(login)} is not on the list in CARDINAL_SIGN_IN_LOGINS: add the line `{line}`"
+        )
 
 
 @click.group("tokens", cls=CommandGroup)

@@ -296,7 +296,7 @@ def warm_up() -> None:
     for registry in (EVENTS, ACTS, THEMES, COMMANDS, ARCHETYPES, ACTIONS, HANDLERS, PROFILES, AGENTS, GUARDS):
         dict(registry.all())
     for name in workspaces.names():
-        workspaces.load(name).problem()  # a backend remembers what it tried with success
+        workspaces.load(name)
     with suppress(KilledError):  # a run tries again, and says what is wrong
         sandbox_problem()
 

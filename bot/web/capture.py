@@ -13,7 +13,6 @@ import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -74,15 +73,10 @@ def end_capture(home: Path) -> None:
 def current_capture(home: Path, now: datetime) -> CaptureRequest | None:
     """Return the order in force; None without one."""
     try:
-        order = _ORDER.validate_json(_order_file(home).read_bytes())
+        order = _ORDER.validate_json((home / ORDER).read_bytes())
     except (OSError, ValueError):
         return None
     return order if now < order.until else None
-
-
-@cache
-def _order_file(home: Path) -> Path:
-    return home / ORDER
 
 
 def list_deliveries(home: Path) -> tuple[Path, ...]:

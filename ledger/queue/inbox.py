@@ -27,19 +27,7 @@ from sqlalchemy import (
 
 from ledger.db.clock import database_now
 from ledger.db.column_types import stamp, storable
-from ledger.db.rows import (
-    all_rows,
-    change,
-    drop,
-    insert_all,
-    keep,
-    list_rows,
-    pad,
-    pick,
-    value,
-    values,
-    width,
-)
+from ledger.db.rows import all_rows, change, drop, find, insert_all, keep, list_rows, pick, value, values
 from ledger.db.statements import Statement, drive, statement
 from ledger.db.tables import cursors, inbox
 from ledger.db.transactions import reading, writing
@@ -126,25 +114,20 @@ class _Kept:
     due_at: datetime
 
 
-def _deliveries() -> Select[Any]:
-    names = ("delivery_id", "event", "action", "payload", "received_at", "attempts")
-    return select(*(inbox.c[name] for name in names))
+@dataclass(frozen=True, slots=True)
+class _Stored:
+    """A delivery as its row has it."""
 
+    delivery_id: DeliveryId
+    event: str
+    action: str
+    payload: str
+    received_at: datetime
+    attempts: int
 
-@statement
-def _delivery(delivery_id: Any) -> Select[Any]:
-    return _deliveries().where(inbox.c.delivery_id == delivery_id)
-
-
-@cache
-def _waiting(size: int) -> Statement:
-    asked: list[Any] = [bindparam(f"id_{place}") for place in range(size)]
-    return Statement(_deliveries().where(inbox.c.delivery_id.in_(asked), inbox.c.state == "waiting"))
-
-
-def _read(row: Sequence[Any]) -> Delivery:
-    delivery_id, event, action, payload, *rest = row
-    return Delivery(delivery_id, event, action, payload.encode(), *rest)
+    def read(self) -> Delivery:
+        where = self.delivery_id, self.event, self.action
+        return Delivery(*where, self.payload.encode(), self.received_at, self.attempts)
 
 
 @statement
@@ -226,8 +209,8 @@ def claim(engine: Engine, delivery_id: DeliveryId, *, lease_s: float) -> Deliver
         until = now + timedelta(seconds=lease_s)
         if not _claim.run(db, {"delivery_id": delivery_id, "now": now, "until": until}):
             return None
-        row = _delivery.first(db, {"delivery_id": delivery_id})
-    return _read(row) if row is not None else None
+        stored = find(db, _Stored, inbox, delivery_id=delivery_id)
+    return stored.read() if stored is not None else None
 
 
 def settle(db: Connection, claimed: Delivery, now: datetime) -> None:
@@ -265,10 +248,8 @@ def due_deliveries(engine: Engine, *, limit: int, late_s: float = 0.0) -> tuple[
 def still_waiting(db: Connection, delivery_ids: Collection[DeliveryId]) -> tuple[Delivery, ...]:
     """Return those of the deliveries that wait and that nobody works on, in the order given."""
     ids = tuple(dict.fromkeys(delivery_ids))
-    if not ids:
-        return ()
-    rows = _waiting(width(len(ids))).all(db, {f"id_{place}": it for place, it in enumerate(pad(ids))})
-    waiting = {delivery.delivery_id: delivery for delivery in map(_read, rows)}
+    stored = list_rows(db, _Stored, inbox, delivery_id=ids, state="waiting")
+    waiting = {it.delivery_id: it.read() for it in stored}
     return tuple([waiting[delivery_id] for delivery_id in ids if delivery_id in waiting])
 
 
@@ -304,8 +285,8 @@ def is_known(db: Connection, delivery_id: DeliveryId) -> bool:
 
 def get(db: Connection, delivery_id: DeliveryId) -> Delivery | None:
     """Return the delivery whatever its state; None when it is unknown."""
-    row = _delivery.first(db, {"delivery_id": delivery_id})
-    return replace(_read(row), attempt=0) if row is not None else None
+    stored = find(db, _Stored, inbox, delivery_id=delivery_id)
+    return replace(stored.read(), attempt=0) if stored is not None else None
 
 
 def list_quarantined(

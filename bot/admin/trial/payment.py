@@ -14,7 +14,7 @@ from runner.gateway.models.routes import missing_extra, payer_of
 from runner.run.provider import USUAL, Provider, how_to_pay
 
 _OWNER = "local"  # who has the boards of `cardinal try`
-_UNFIT = "{0}. Agents cannot work until that is fixed: name a model that it has with --model, or see its log."
+_UNFIT = "{0}. Agents cannot work until this is fixed: name one of its models with --model, or read its log."
 _STOPPED = "{0}. Set another one, or use the scripted agent, which needs none"
 
 

@@ -47,7 +47,7 @@ FOREIGN = (
     "it came from another address than yours. Do not forward these mails: a reply to one acts in your name"
 )
 OVER = "the mail that you replied to is too old: reply on GitHub"
-BROKEN = "its form is broken: write again as plain text, or on GitHub"
+BROKEN = "it is malformed: write again as plain text, or on GitHub"
 SEVERAL = "it went to several addresses for replies: write one mail to each"
 EMPTY = "it has no words of its own above the quoted text: write above the line that says so"
 

@@ -47,3 +47,28 @@ def test_runs_and_cards_count_for_who_plays_them_where_they_are_in_sight(ledger:
         assert agents.count_assigned(db, scope, LABELS) == {"@prober": 1, "codex": 1, "claude": 0}
         everything = agents.count_assigned(db, CardScope(BOARD), LABELS)
     assert everything == {"@prober": 2, "codex": 1, "claude": 0}
+
+
+def test_an_older_run_is_judged_by_its_own_repository_and_not_by_the_newest_ones(ledger: Engine) -> None:
+    with event_store.writing(ledger) as db:
+        event_store.append(
+            db,
+            board_seen(),
+            card("a", 1, "One", CardState.DRAFT, ""),
+            run("old", "a", "acme/secret", by="ann"),
+            RunClaimed(RunId("old"), 1, "w"),
+            RunEnded(RunId("old"), Ending.FAILED, "timeout", "", "working"),
+            run("new", "a", "acme/shop", by="ann"),
+            RunClaimed(RunId("new"), 1, "w"),
+            RunEnded(RunId("new"), Ending.FAILED, "timeout", "", "working"),
+            at=NOW,
+        )
+    with event_store.reading(ledger) as db:
+        by_scope = [
+            {
+                it.run_id
+                for it in agents.list_recent(db, CardScope(BOARD, frozenset(seen)), 9, player="scripted")
+            }
+            for seen in ({"acme/shop"}, {"acme/shop", "acme/secret"})
+        ]
+    assert by_scope == [{"new"}, {"old", "new"}]
