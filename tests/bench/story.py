@@ -42,7 +42,7 @@ def measure(*, quick: bool) -> Iterator[Figure]:
     yield from cost(calls)
     note = "from the first drag to the draft; git's helpers, and what runs in sandboxes, are not counted"
     parts = count((program, 1) for program in started)
-    yield Figure("programs_per_run", len(started), "programs", 80, note, parts)
+    yield Figure("programs_per_run", len(started), "programs", 60, note, parts)
     yield Figure("github_calls_of_set_up", len(set_up), "calls", note="once for each board, not in the above")
     yield Figure("story", took_s, "s", note="the demo's story, without its set-up")
 
@@ -54,10 +54,10 @@ def cost(calls: Sequence[Call]) -> Iterator[Figure]:
     spent = [call for call in calls if call["path"] == "/graphql"]
     note = f"{len(calls)} calls of a story with {RUNS} runs, its planning, reviews and merge included"
     yield Figure(
-        "github_calls_per_run", len(calls) / RUNS, "calls", 60, f"{note}; parts: of both", _count(calls)
+        "github_calls_per_run", len(calls) / RUNS, "calls", 50, f"{note}; parts: of both", _count(calls)
     )
     note = "comments posted and edited, reactions, pull requests, threads, status updates: what people read"
-    yield Figure("github_content_writes_per_run", len(writes) / RUNS, "writes", 25, note, _count(writes))
+    yield Figure("github_content_writes_per_run", len(writes) / RUNS, "writes", 20, note, _count(writes))
     yield Figure(
         "github_field_writes_per_run", len(fields) / RUNS, "writes", note="requests; of the card's face"
     )
