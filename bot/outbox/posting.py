@@ -22,7 +22,7 @@ from ledger.views.remotes import GivenUpRow, RemoteRow
 
 MAX_PAGES = 10  # of 100 comments each
 # The longer a run takes, the rarer its progress is written: GitHub counts every edit.
-SHARE_OF_CLAIM = 0.1
+SHARE_OF_CLAIM = 0.2
 MAX_WAIT_S = 60.0
 
 
@@ -69,7 +69,7 @@ def failure_of(context: OutboxContext, key: EntryKey) -> GivenUpRow | None:
 
 
 def wait_for_more(context: OutboxContext, run: RunRow, last: RemoteRow) -> None:
-    """Raise TooSoonError while the last edit is younger than the least wait, or a tenth of the claim."""
+    """Raise TooSoonError while the last edit is younger than the least wait, or a fifth of the claim."""
     began = None if run.state is RunState.QUEUED else run.claimed_at
     age_s = (context.clock() - began).total_seconds() if began else 0.0
     wait_s = min(max(context.config.progress_every_s, age_s * SHARE_OF_CLAIM), MAX_WAIT_S)

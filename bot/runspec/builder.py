@@ -3,13 +3,13 @@
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 from sqlalchemy import Connection, Engine
 
 from bot.bootstrap import Services
 from bot.github.api import git_commits, repositories, roles
+from bot.github.api.repositories import Base
 from bot.github.client import Hub
 from bot.github.errors import GithubError, RateLimitedError, UnavailableError
 from bot.repo_config import devcontainers, guides, personas, policy_file, profiles, skills
@@ -52,7 +52,6 @@ from rules.commands.approve import BY_RULES
 from rules.errors import BranchRulesError
 from rules.policy import locations
 from rules.policy.column import ColumnPolicy
-from rules.policy.model import Policy
 from rules.policy.repository import RepositoryRules
 from rules.runs import plan_approval
 from rules.runs.reproduction import Words, choose_reproduction
@@ -255,7 +254,7 @@ def build_spec(services: Services, run_id: RunId, lease: Lease) -> tuple[RunSpec
                 raise BranchRulesError((IN_THE_WAY,))
             spec = branch_rules.demand(hub, spec, exists=exists, begun=begun)
         spec = _add_layers(spec, services, card, rules, column.skills)
-        there = _list_repositories(services, run, card)
+        there = _list_repositories(services, run, card, seen)
         spec = replace(spec, elsewhere=there, agents=agent_choice.agent_names(board))
         spec = with_reproduction(services, spec, run, card, rules) if spec.has_repository else spec
         spec = spec if spec.investigates else _add_stages(services, spec, column, board.home or "")
@@ -387,7 +386,7 @@ def _briefing(services: Services, card: CardRow, run: RunRow) -> Briefing:
     return Briefing(briefing.text, briefing.omitted, briefing.issue, has_brief=bool(card.brief))
 
 
-def _list_repositories(services: Services, run: RunRow, card: CardRow) -> tuple[str, ...]:
+def _list_repositories(services: Services, run: RunRow, card: CardRow, base: Base) -> tuple[str, ...]:
     """Return the other repositories of the board where whoever started the run has write access.
 
     The issues on both sides name each other, so a private repository is one only where the policy says so.
@@ -398,12 +397,12 @@ def _list_repositories(services: Services, run: RunRow, card: CardRow) -> tuple[
     with event_store.reading(services.engine) as db:
         served = policies_in_force.other_repositories(db, card.board_id, services.board.owner, *own)
         policy = policies_in_force.in_force(db, card.board_id)
-    may = partial(_may_be_named, services.hub, policy)
-    if not served or not all(map(may, own)):
+
+    def may_be_named(name: str) -> bool:
+        if may_name(policy, open_to_readers=False):
+            return True
+        return base.is_public if name == run.repository else repositories.is_public(services.hub, name)
+
+    if not served or not all(map(may_be_named, own)):
         return ()
-    return tuple(name for name in served if may(name) and roles.writes(services.hub, name, run.by))
-
-
-def _may_be_named(hub: Hub, policy: Policy, repository: str) -> bool:
-    named = may_name(policy, open_to_readers=False)
-    return named or repositories.is_public(hub, repository)
+    return tuple(name for name in served if may_be_named(name) and roles.writes(services.hub, name, run.by))

@@ -166,7 +166,10 @@ class Config:
         3, ge=0, le=300, description="Seconds of quiet before the planning assistant replies."
     )
     progress_every_s: float = Field(
-        2, ge=0, le=600, description="Minimum seconds between edits of a run's comment."
+        5,
+        ge=0,
+        le=600,
+        description="Minimum seconds between edits for mere progress, of a comment or a card's fields.",
     )
     workspace: Annotated[str, BeforeValidator(as_workspace)] = Field(
         "auto",

@@ -16,7 +16,7 @@ MAX_PAGES = 20  # of a hundred repositories of an installation; beyond, none is 
 BASE = """
 query Base($owner: String!, $name: String!) {
   repository(owner: $owner, name: $name) {
-    databaseId createdAt defaultBranchRef { name target { oid } }
+    databaseId createdAt visibility defaultBranchRef { name target { oid } }
     ref(qualifiedName: "refs/heads/cardinal") { name }
   }
 }
@@ -28,7 +28,8 @@ class Base:
     """A repository's default branch and its newest commit, empty where it is not shown; and which repository
     has the name: its id and birth stay through renames and transfers, and one made later has others.
 
-    `has_cardinal_branch`: it has a branch `cardinal`, beside which git keeps no `cardinal/…`.
+    `has_cardinal_branch`: it has a branch `cardinal`, beside which git keeps no `cardinal/…`. `is_public`:
+    everybody may read it; an internal one is for an enterprise's members.
     """
 
     branch: str
@@ -36,6 +37,7 @@ class Base:
     repository_id: str
     born_at: datetime
     has_cardinal_branch: bool = False
+    is_public: bool = False
 
 
 def default_branch(hub: Hub, repository: str) -> str:
@@ -57,10 +59,18 @@ def base(hub: Hub, repository: str) -> Base:
     ref = (seen or {}).get("defaultBranchRef")
     if seen and ref:
         made = datetime.fromisoformat(seen["createdAt"])
-        return Base(ref["name"], ref["target"]["oid"], str(seen["databaseId"]), made, seen["ref"] is not None)
+        return Base(
+            ref["name"],
+            ref["target"]["oid"],
+            str(seen["databaseId"]),
+            made,
+            has_cardinal_branch=seen["ref"] is not None,
+            is_public=seen["visibility"] == "PUBLIC",
+        )
     body = hub.rest("GET", repository_path(repository)).body
     made = datetime.fromisoformat(body["created_at"])
-    return Base(str(body["default_branch"]), "", str(body["id"]), made)
+    is_public = body.get("visibility") == "public"
+    return Base(str(body["default_branch"]), "", str(body["id"]), made, is_public=is_public)
 
 
 def is_on(hub: Hub, repository: str, base: str, head: str) -> bool:
