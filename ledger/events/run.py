@@ -6,7 +6,7 @@ from ledger.event import Event, RuleEvent, Zoom
 from ledger.events.board import name_person
 from ledger.ids import NO_RUN, CardId, QuestionId, RunId
 from ledger.model.metadata import Metadata
-from ledger.states import Ending, Priority, RunState
+from ledger.states import Door, Ending, Priority, RunState
 
 CHECK = "check"  # the kind of a run that only checks what is on GitHub: it is no attempt at the card
 # The kind of a run that does again what an earlier one did, beside it: no attempt at the card either.
@@ -14,7 +14,7 @@ RERUN = "rerun"
 BESIDE = (CHECK, RERUN)
 CHOSEN = "chosen"  # the kind of a rerun that became the card's own run
 OWN = "own"  # the agent of a run that a worker of somebody's own claims: Cardinal starts none for it
-RESTORED = "restored"  # the door and the reason of runs that a ledger from a back-up finds on GitHub
+RESTORED = "restored"  # the reason of runs that a ledger from a back-up finds on GitHub
 BY_PUSH = "push"  # as whom one is started that nobody asked for
 
 MAX_FILES = 300  # that BranchExported names
@@ -32,7 +32,7 @@ class RunEvent(Event, is_audited=True):
 
 
 # Doors through which a person asks for a run, see RunQueued.
-BY_PEOPLE = frozenset({"board", "parent", "comment", "box", "button", "page", "api", "reply"})
+BY_PEOPLE = frozenset(Door) - {Door.CLI, Door.CHECKS, Door.POLICY, Door.RESTORED}
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,10 +19,10 @@ from ledger.rows.limit_answers import (
 )
 from ledger.rows.questions import QuestionRow
 from ledger.rows.runs import RunRow
-from ledger.states import RunState
+from ledger.states import Door, RunState
 from rules.card.stops import identify_stop
 from rules.card.trigger import is_to_come, time_stamp, was_before
-from rules.chatops.parser import APART, BOX, door_of, question_of_choice, stop_of_page
+from rules.chatops.parser import APART, door_of, question_of_choice, stop_of_page
 from rules.intents.outbound import Decision, Say
 from rules.snapshot import Snapshot
 from rules.text import code, plain
@@ -38,7 +38,7 @@ AT_ONCE = timedelta(seconds=60)  # after an answer: so long it may not be seen y
 
 def about(given: CommandGiven) -> str:
     """Return the key under which answers to this command are one comment."""
-    if door_of(given.source) == BOX:
+    if door_of(given.source) == Door.BOX:
         # The same box can be ticked again, and be answered otherwise then.
         at = f":{time_stamp(given.said_at)}" if given.said_at else ""
         return f"command:{given.comment_id}:{given.source}{at}"
@@ -113,7 +113,7 @@ def numbers(question: QuestionRow) -> str:
     )
 
 
-def answer_leaving(snapshot: Snapshot, run: RunRow, by: str, *, cancel: bool) -> Decision:
+def answer_leaving(snapshot: Snapshot, by: str, *, cancel: bool) -> Decision:
     """Answer the question about leaving, where it is open."""
     if snapshot.leaving is None:
         return Decision()

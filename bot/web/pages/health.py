@@ -169,7 +169,7 @@ def _budget(site: Site, board: ServedBoard) -> tuple[str, str]:
     """Return the board's owner, and the rest of GitHub's allowance for the installation there."""
     try:
         budget = site.services.on(board).hub.budget
-        (spent, now_s), until_s = budget.seen(), budget.barred_until_s()
+        (spent, now_s), until_s = budget.read_usage(), budget.barred_until_s()
     except UnavailableError as error:
         return board.owner, plain(str(error))
     hours = (

@@ -103,7 +103,7 @@ TABLE: list[tuple[Snapshot, CommandGiven, str]] = [
         "started r5 first",
     ),
     (
-        card(run=ended(), pull=pull(), checks=(a_check(alive=True, by="carol", stop_by="alice"),)),
+        card(run=ended(), pull=pull(), checks=(a_check(alive=True, by="carol", stop_asked="cancel", stop_by="alice"),)),
         given("cancel"),
         "cancelled r5 first. r5 is already being cancelled",
     ),
