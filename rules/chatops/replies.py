@@ -65,21 +65,19 @@ def find_option(question: QuestionRow, text: str) -> str:
     return reply.words if reply.choice is None else question.choices[reply.choice]
 
 
-def answer(snapshot: Snapshot, run: RunRow, question: QuestionRow, by: str, text: str) -> Decision:
+def answer(run: RunRow, question: QuestionRow, by: str, text: str) -> Decision:
     """Record a written or ticked answer with its meaning, and let the run go on."""
     meant = code_of(question, "", text)
-    return record_answer(snapshot, run, question, by, meant, text=find_option(question, text))
+    return record_answer(run, question, by, meant, text=find_option(question, text))
 
 
-def choose_answer(snapshot: Snapshot, run: RunRow, question: QuestionRow, by: str, meant: Code) -> Decision:
+def choose_answer(run: RunRow, question: QuestionRow, by: str, meant: Code) -> Decision:
     """Record a choice that a command of its own made, and let the run go on."""
     labels = dict(zip(codes_of(question), question.choices, strict=False))
-    return record_answer(snapshot, run, question, by, meant, text=labels.get(meant, meant))
+    return record_answer(run, question, by, meant, text=labels.get(meant, meant))
 
 
-def record_answer(
-    snapshot: Snapshot, run: RunRow, question: QuestionRow, by: str, meant: Code, *, text: str
-) -> Decision:
+def record_answer(run: RunRow, question: QuestionRow, by: str, meant: Code, *, text: str) -> Decision:
     """Record the answer and let the run go on; one of the rules may cancel it."""
     record = answer_question(question, by=by, text=text, code=meant)
     because = (f"{by} answered {question.question_id}",)

@@ -53,7 +53,7 @@ def handle(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetim
     if replies.is_undecided(question, given.argument) or (ticked and picked not in question.choices):
         text = f"Please choose a number ({replies.numbers(question)}): `/cardinal answer 1`."
         return replies.say(snapshot, given, text)
-    return replies.answer(snapshot, run, question, given.by, given.argument)
+    return replies.answer(run, question, given.by, given.argument)
 
 
 def _too_late(snapshot: Snapshot, given: CommandGiven, *, stale: bool) -> str:

@@ -99,11 +99,7 @@ def _stage(
     if was_before(given.said_at, question.asked_at, now):
         return say(snapshot, given, f"The question of {run.run_id} was posted after you wrote that: read it.")
     refused = refusal_to_answer(policy, subject_of(question), role=given.role, login=given.by)
-    return (
-        say(snapshot, given, refused)
-        if refused
-        else choose_answer(snapshot, run, question, given.by, Code.GO_ON)
-    )
+    return say(snapshot, given, refused) if refused else choose_answer(run, question, given.by, Code.GO_ON)
 
 
 def _stale(snapshot: Snapshot, run: RunRow, given: CommandGiven) -> Decision | None:
