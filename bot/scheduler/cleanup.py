@@ -287,7 +287,7 @@ def _exports(places: HostPaths, alive: Callable[[RunId, int], bool]) -> Iterator
     for path, run_id, generation in cleanup.exports(places.mirrors):
         if not alive(run_id, generation):
             yield Leftover(f"the export {path.name}", partial(cleanup.remove, path))
-    for path in cleanup.unfinished_mirrors(places.mirrors):
+    for path in cleanup.list_unfinished_mirrors(places.mirrors):
         if _is_old(path, MIRROR_S):
             yield Leftover(f"the half-made mirror {path.name}", partial(cleanup.remove, path))
 

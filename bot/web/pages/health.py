@@ -58,7 +58,7 @@ def mount(site: Site) -> None:
     @site.get("/health")
     def health(visit: SignIn) -> Response:
         parameters.check_names()
-        mine = site.operated_by(visit)
+        mine = site.list_operated_boards(visit)
         if not mine:
             return site.nothing(visit)
         return make_response(_page(site, visit, mine))
