@@ -1,4 +1,4 @@
-"""Beliefs about the board: cards, columns, who moved them, the sweep."""
+"""Beliefs about the board (cards, columns, movers, the sweep), tried by `cardinal rehearse` on its own."""
 
 from contextlib import suppress
 
