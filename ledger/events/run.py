@@ -14,7 +14,7 @@ RERUN = "rerun"
 BESIDE = (CHECK, RERUN)
 CHOSEN = "chosen"  # the kind of a rerun that became the card's own run
 OWN = "own"  # the agent of a run that a worker of somebody's own claims: Cardinal starts none for it
-RESTORED = "restored"  # the reason of runs that a ledger from a back-up finds on GitHub
+RESTORED = "restored"  # the door and the reason of runs that a ledger from a back-up finds on GitHub
 BY_PUSH = "push"  # as whom one is started that nobody asked for
 
 MAX_FILES = 300  # that BranchExported names

@@ -172,9 +172,9 @@ def of_boards(
         hours_per_merge=per_merge and sum(merge.active_s for merge in merges) / 3600 / per_merge,
         median_merge_s=_share("", merges).median_s,
         merged_by={
-            "repository": _share_by(merges, lambda merge: merge.repository),
-            "column": _share_by(merges, lambda merge: merge.column),
-            "agent": _share_by(merges, lambda merge: merge.agent),
+            "repository": _merged_by(merges, lambda merge: merge.repository),
+            "column": _merged_by(merges, lambda merge: merge.column),
+            "agent": _merged_by(merges, lambda merge: merge.agent),
         },
         usd_by={
             "day": tuple(SpendShare(day, usd) for (day,), usd in _sum_up(spent, 1)),
@@ -243,7 +243,7 @@ def _merges(db: Connection, since: datetime, whole: list[ColumnElement[bool]]) -
     )
 
 
-def _share_by(merges: Iterable[_Merge], name_of: Callable[[_Merge], str]) -> tuple[MergeShare, ...]:
+def _merged_by(merges: Iterable[_Merge], name_of: Callable[[_Merge], str]) -> tuple[MergeShare, ...]:
     by_name: dict[str, list[_Merge]] = {}
     for merge in merges:
         by_name.setdefault(name_of(merge), []).append(merge)

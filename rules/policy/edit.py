@@ -123,7 +123,7 @@ def _set(text: str, key: Key, value: object) -> str:
     while isinstance(node, MappingNode):
         pair = _pair(node, key[depth])
         if pair is None:
-            return _insert(text, node, key[depth], _flow(_nest(key[depth + 1 :], value)))
+            return _insert(text, node, key[depth], _flow(_nested(key[depth + 1 :], value)))
         name, node = pair
         depth += 1
         if depth == len(key):
@@ -152,7 +152,7 @@ def _end(text: str, node: Node) -> int:
     return begin + len(text[begin:end].rstrip())
 
 
-def _nest(key: Key, value: object) -> object:
+def _nested(key: Key, value: object) -> object:
     for name in reversed(key):
         value = {name: value}
     return value
