@@ -78,7 +78,7 @@ class Services:
 
     def on_configured(self) -> "Services":
         """Return the services for the settings' board, for work on it alone."""
-        return self.on(served_boards.configured_board(self.config))
+        return self.on(served_boards.read_configured_board(self.config))
 
     def on_every_board(self) -> "tuple[Services, ...]":
         """Return the services for each served board, those for the settings' board first."""

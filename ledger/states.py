@@ -8,6 +8,27 @@ from ledger.errors import IllegalStepError
 BY_ITSELF = "Cardinal"  # in place of a person: whoever lifts a halt, or answers, because its cause is gone
 
 
+class Door(StrEnum):
+    """The way by which a command came, or a run was asked for. A code is stored: never rename one.
+
+    CHECKS are GitHub's results of a commit, POLICY is its `retry`, PARENT an answer on the parent's card.
+    RESTORED: GitHub shows the run, and the ledger had lost it. REPLY is a front-end outside GitHub, as mail.
+    """
+
+    BOARD = "board"
+    PARENT = "parent"
+    COMMENT = "comment"
+    BOX = "box"
+    BUTTON = "button"
+    PAGE = "page"
+    API = "api"
+    CLI = "cli"
+    REPLY = "reply"
+    CHECKS = "checks"
+    POLICY = "policy"
+    RESTORED = "restored"
+
+
 class CardState(StrEnum):
     """The state of a card, as people read it on its face."""
 

@@ -59,8 +59,8 @@ def card_status(policy: Policy, snapshot: Snapshot) -> str:
     return "\n".join(lines)
 
 
-def _who(policy: Policy, snapshot: Snapshot, command: str) -> str:
-    """Return `alice or anyone with write access`, from the policy and the card's author."""
+def _who(policy: Policy, command: str) -> str:
+    """Return `alice or anyone with write access`, from the policy."""
     words = needs(policy, command)
     roles = [word for word in words if word in ("none", "read", "triage", "write", "maintain", "admin")]
     people = [code(word) for word in words if word not in roles]
@@ -73,12 +73,12 @@ def _of_run(policy: Policy, snapshot: Snapshot, run: RunRow, stopped: str, quote
     if run.stop_asked == "cancel":
         return f"{run_id} is being cancelled{_by(run)}"
     if snapshot.question:
-        who = _who(policy, snapshot, "answer")
+        who = _who(policy, "answer")
         asks = f". It asks: {plain(snapshot.question.text, 160)}" if quotes else ""
         return f"{run_id} is waiting for {who} to answer it, with a plain comment or /cardinal answer{asks}"
     match run.state:
         case RunState.AWAITING_APPROVAL:
-            who = _who(policy, snapshot, "approve")
+            who = _who(policy, "approve")
             return f"{run_id} is waiting for {who} to approve its plan, or to /cardinal redirect it"
         case RunState.PARKED:
             paused = (

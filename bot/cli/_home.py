@@ -130,13 +130,10 @@ def open_for_writing() -> Iterator[Connection]:
 
 def read_blob(digest: str) -> bytes | None:
     """Return a file of the store; None for a missing or damaged one. Raises StoreError."""
-    from bot.runspec.builder import artifact_places
-    from bot.runspec.store_mark import mark_store
-    from runner.artifacts.store import store_of
+    from bot.runspec.host_paths import open_host_store
 
-    config = settings()
     with ledger_opened() as engine:
-        return store_of(mark_store(artifact_places(config), engine)).read(digest)
+        return open_host_store(settings(), engine).read(digest)
 
 
 def find_card(db: Connection, name: str) -> CardRow:

@@ -30,7 +30,7 @@ from ledger.queries.card_filter import CardScope
 from ledger.queue.sign_ins import SignIn
 from ledger.rows.cards import CardRow
 from ledger.rows.runs import RunRow
-from ledger.states import RunState
+from ledger.states import Door, RunState
 from ledger.views import cards, halts, runs
 from ledger.views.boards import BoardRow
 from rules.chatops import parser
@@ -127,7 +127,7 @@ def _require_newest(db: Connection, run: RunRow, word: str) -> None:
 
 def _names_run(word: str, target: str) -> bool:
     """Tell whether the recorded command says which run it is about."""
-    return bool(parser.run_of_button(f"{parser.CLI}:{word}:{target}"))
+    return bool(parser.run_of_button(f"{Door.CLI}:{word}:{target}"))
 
 
 def _require_living(db: Connection, target: str, word: str, card_id: CardId, run: RunRow | None) -> None:
@@ -151,7 +151,7 @@ def _give(
     on_board, card = about
     name = f"{word}:{target}" if _names_run(word, target) else word  # one about a run is for no later one
     seq = record.record_of_operator(on_board, card, name, text, account=getpass.getuser(), metadata=metadata)
-    outcome = record.outcome(on_board, SignIn(0, record.OPERATOR, on_board.now()), seq, parser.CLI)
+    outcome = record.outcome(on_board, SignIn(0, record.OPERATOR, on_board.now()), seq, Door.CLI)
     assert outcome is not None  # it was recorded just now
     return _home.name_of(card), outcome
 

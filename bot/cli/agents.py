@@ -10,7 +10,8 @@ from bot.admin.doctor.runner import image_command, image_of, lacks_program
 from bot.admin.images import context
 from bot.cli import CliError, _home
 from bot.cli._show import clean, json_option, show, table
-from bot.runspec import builder, policy_fields
+from bot.runspec import policy_fields
+from bot.runspec.host_paths import make_host_paths
 from bot.system import model_keys
 from bot.system.config import Config
 from runner import agents
@@ -109,7 +110,7 @@ def _try_agent(name: str, model: str, config: Config) -> dict[str, object]:
         name,
         _PROMPT,
         model=model,
-        places=builder.artifact_places(config),
+        places=make_host_paths(config),
         timeout_s=_TRIAL_S,
         workspace=policy_fields.workspace(config),
         allow_unsandboxed=config.allow_unsandboxed,

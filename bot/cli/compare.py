@@ -4,7 +4,6 @@ import click
 
 from bot.cli import _home
 from bot.cli._show import answer_lines, json_option, show
-from bot.web.api.operation import check_fields
 from bot.web.api.operations import compare_runs
 
 READS = True
@@ -23,7 +22,5 @@ def command(run: str, other: str, as_json: bool) -> None:
     Example:
       cardinal compare r12 r13
     """
-    with _home.open_request() as request:
-        output = compare_runs.run(request, check_fields(compare_runs.TwoRuns, {"run": run, "other": other}))
-    answer = output.model_dump(mode="json")
+    answer = _home.run_operation(compare_runs, {"run": run, "other": other})
     show(answer, as_json=as_json, text=lambda: answer_lines(answer, compare_runs.COLUMNS))

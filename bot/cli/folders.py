@@ -5,7 +5,6 @@ import click
 from bot.cli import _home
 from bot.cli._show import answer_rows, json_option, show
 from bot.web.api.operations import list_folders
-from bot.web.api.operations.list_folders import FolderQuery
 
 READS = True
 _HISTORY = ("run", "at", "files", "size_bytes", "restored_by")
@@ -26,8 +25,7 @@ def command(name: str, board: str, as_json: bool) -> None:
       cardinal folders
       cardinal folders journal --board acme/1
     """
-    with _home.open_request() as request:
-        answer = list_folders.run(request, FolderQuery(board=board)).model_dump(mode="json")
+    answer = _home.run_operation(list_folders, {"board": board})
     if name:
         answer["folders"] = [folder for folder in answer["folders"] if folder["folder"] == name]
         history = [snapshot for folder in answer["folders"] for snapshot in folder["history"]]

@@ -173,7 +173,7 @@ class ApiBudget:
         """
         share = SHARES[min(max(priority, 0), len(SHARES) - 1)]
         try:
-            usage, now_s = self.seen()
+            usage, now_s = self.read_usage()
         except UnavailableError:
             return AWAY_S
         waits = [_wait_s(usage, now_s, share, points=1, contents=1)]
@@ -189,7 +189,7 @@ class ApiBudget:
         0 also while the records do not answer: no call is counted then, and no wake-up carried.
         """
         try:
-            usage, now_s = self.seen()
+            usage, now_s = self.read_usage()
         except UnavailableError:
             return 0.0
         wait_s = _wait_s(usage, now_s, SHARES[0], points=1, contents=0)
@@ -199,10 +199,10 @@ class ApiBudget:
 
     def remaining_closure_s(self) -> float:
         """Return the seconds until a limit that GitHub reported is over; 0 without one."""
-        usage, now_s = self.seen()
+        usage, now_s = self.read_usage()
         return max(0.0, usage.closed_until_s - now_s)
 
-    def seen(self) -> tuple[RateUsage, float]:
+    def read_usage(self) -> tuple[RateUsage, float]:
         """Return the installation's spending by all its processes, and the Unix time."""
         record, now_s = self.records.read(self._name)
         return self._parse(record, now_s), now_s

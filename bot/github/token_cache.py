@@ -66,12 +66,12 @@ class TokenCache:
     def _open(self, sealed: bytes) -> dict[str, str]:
         texts = self._newest.get(sealed)
         if texts is None:
-            texts = self._decrypted(sealed)
+            texts = self._decrypt(sealed)
             self._newest.clear()
             self._newest[sealed] = texts
         return texts
 
-    def _decrypted(self, sealed: bytes) -> dict[str, str]:
+    def _decrypt(self, sealed: bytes) -> dict[str, str]:
         try:
             texts: dict[str, str] = json.loads(self._lock().decrypt(sealed)) if sealed else {}
         except InvalidToken:  # torn by a crash, or another App's

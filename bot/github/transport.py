@@ -292,7 +292,7 @@ class Wire:
         """Return the Unix time by which all hosts count; this host's while nobody tells it."""
         if self._budget is not None:
             with suppress(UnavailableError):
-                return self._budget.seen()[1]
+                return self._budget.read_usage()[1]
         return self._clock().timestamp()
 
     def _connection(self) -> tuple[Speaker, Requester]:

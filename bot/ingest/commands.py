@@ -14,6 +14,7 @@ from ledger.events.conversation import CommandGiven, CommandRefused
 from ledger.log import event_store
 from ledger.log.event_store import EventFactory
 from ledger.rows.cards import CardRow
+from ledger.states import Door
 from ledger.views import runs
 from rules.card import target_repository
 from rules.chatops import parser
@@ -139,7 +140,7 @@ def command_event(
                 metadata=parsed.metadata,
             )
         word, because = parsed.command, answer.because
-    if parser.door_of(asker.source) != parser.COMMENT:
+    if parser.door_of(asker.source) != Door.COMMENT:
         word = asker.source  # the rules restore a box, and add no reaction to Cardinal's own comment
     return CommandRefused(
         card_id=card.card_id,

@@ -7,7 +7,8 @@ from bot.github.api import roles
 from bot.outbox.contract import ActResult, GivenUpError, TooSoonError, TryAgainError
 from bot.render import assistant_prompt
 from bot.render.markdown.marker import text_digest
-from bot.runspec import builder, policy_fields
+from bot.runspec import policy_fields
+from bot.runspec.host_paths import make_host_paths
 from bot.state import snapshots
 from bot.state.outbox_context import OutboxContext
 from bot.system import model_keys
@@ -74,7 +75,7 @@ def ask_model(context: OutboxContext, entry: Entry, column: ColumnPolicy, prompt
             prompt,
             model=column.model,
             effort=column.effort or "",
-            places=builder.artifact_places(context.config),
+            places=make_host_paths(context.config),
             timeout_s=TIMEOUT_S,
             workspace=policy_fields.workspace(context.config),
             allow_unsandboxed=context.config.allow_unsandboxed,

@@ -13,7 +13,7 @@ from bot.outbox.contract import ActResult, GivenUpError
 from bot.outbox.posting import failure_of, last_of
 from bot.outbox.targets import MAX_RUNS
 from bot.render.markdown.marker import text_digest
-from bot.render.pull.gate_check import NAME, Seen, log_head
+from bot.render.pull.gate_check import NAME, GateRecord, log_head
 from bot.repo_config import policy_file, profiles
 from bot.state import policies
 from bot.state.outbox_context import OutboxContext
@@ -28,19 +28,19 @@ from rules.policy import locations
 from rules.runs.gate import CHECK
 
 
-def read_gate(db: Connection, card: CardRow, head: str, site: str = "") -> Seen:
+def read_gate(db: Connection, card: CardRow, head: str, site: str = "") -> GateRecord:
     """Return the gate's record of the commit `head` of the pull request. `site`: the pages' address."""
     of_card = runs.of_card(db, card.card_id, limit=MAX_RUNS)
     live = next((run for run in of_card if run.alive and run.kind != RERUN), None)
     pusher = next((run for run in of_card if run.pushed_head == head), None)
     last = checks.gate_of(db, card.card_id)
     waived = checks.standing(db, card.card_id, head) is Gate.NOTHING
-    seen = Seen(head, pusher, None, (), live, waived, last.head if last else "", site=site)
+    record = GateRecord(head, pusher, None, (), live, waived, last.head if last else "", site=site)
     result = checks.gate_of(db, card.card_id, head)
     if result is None or waived:  # a waiver that is newer than the result
-        return seen
+        return record
     return replace(
-        seen,
+        record,
         passed=result.passed,
         checks=tuple(check for check in checks.of_run(db, result.run_id) if check.head == result.head),
         by=result.run_id,
@@ -55,16 +55,16 @@ def read_gate(db: Connection, card: CardRow, head: str, site: str = "") -> Seen:
 def demand_same(context: OutboxContext, card: CardRow, head: str) -> None:
     """Raise GivenUpError if the default branch's checks are others than `head` passed, or cannot be read."""
     with context.reading() as db:
-        seen = checks.definition_of(db, card.card_id, head)
+        checked = checks.definition_of(db, card.card_id, head)
         board = policies.in_force(db, card.board_id).board
-    if not seen or card.pull_repository is None:
+    if not checked or card.pull_repository is None:
         return
     text, commit = policy_file.read(context.hub, card.pull_repository)
     try:
         now = profiles.rules_of(context.hub, card.pull_repository, text, commit, board).definition
     except PolicyError as error:
         raise GivenUpError(f"{locations.PATH} cannot be read: {error.problems[0]}") from error
-    if now != seen:
+    if now != checked:
         raise GivenUpError(f"the checks were changed on the default branch since it passed them. {CHECK}")
 
 

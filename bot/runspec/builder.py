@@ -17,11 +17,11 @@ from bot.runspec import branch_rules, operator_grants, rerun
 from bot.runspec import briefing as briefings
 from bot.runspec import stages as run_stages
 from bot.runspec.branch_rules import authorship_of
+from bot.runspec.host_paths import make_host_paths
 from bot.runspec.operator_grants import may_build
 from bot.runspec.policy_fields import from_policy, validation_of, without_repository
 from bot.runspec.store_mark import mark_store
 from bot.state import policies as policies_in_force
-from bot.system.config import Config
 from ledger.errors import LedgerError
 from ledger.events.run import CHECK, RERUN
 from ledger.ids import RunId
@@ -64,12 +64,10 @@ from runner.run.instructions import LayerKind, own_layer
 from runner.run.run_spec import (
     Briefing,
     BrowserStep,
-    HostPaths,
     ImageRecipe,
     MadeCommit,
     ReproductionSpec,
     RunSpec,
-    StoreSpec,
 )
 from runner.text.untrusted import delimit_untrusted, flat
 from runner.text.visible import clean_markup
@@ -187,29 +185,6 @@ class RunGoneError(LedgerError):
         super().__init__(f"run {run_id} is not in the ledger: `cardinal runs` lists those that are")
 
 
-def artifact_places(config: Config) -> HostPaths:
-    """Return the folders of runs, and the store of all hosts."""
-    root = config.home
-    store = StoreSpec(
-        address=config.store,
-        endpoint=config.store_url,
-        region=config.store_region,
-        access_key=config.store_access_key,
-        secret_key=config.store_secret_key.reveal(),
-        encryption_key=config.store_encryption_key.reveal(),
-    )
-    return HostPaths(
-        root / "mirrors",
-        root / "workspaces",
-        root / "logs",
-        config.scenarios,
-        store=store,
-        packages=config.packages,
-        runtime=config.runtime,
-        agents=config.agents,
-    )
-
-
 def build_spec(services: Services, run_id: RunId, lease: Lease) -> tuple[RunSpec, HubRemote]:
     """Return the specification of a run that was just claimed, and the way to its repository.
 
@@ -239,7 +214,7 @@ def build_spec(services: Services, run_id: RunId, lease: Lease) -> tuple[RunSpec
         base_branch=seen.branch,
         repository_id=seen.repository_id,
         briefing=Briefing("") if run.kind == CHECK else _briefing(services, card, run),
-        paths=mark_store(artifact_places(services.config), services.engine),
+        paths=mark_store(make_host_paths(services.config), services.engine),
         authorship=authorship_of(services.config, hub, run.repository, rules),
         validation=validation_of(run.repository, base, rules, has_file=bool(text)),
         base=base,

@@ -62,8 +62,8 @@ def _differences(db: Connection, spec: RunSpec, run: RunRow, past: RunRow) -> It
             yield f"{spec.agent} is version {version}, and was {past.agent_version}"
     if _tools(run) != _tools(past):
         yield "the agent may do less, by today's policy"
-    yield from _changed_layers(db, spec, past)
-    before = None if run.forked_at else _pushed_before(db, past)
+    yield from _list_changed_layers(db, spec, past)
+    before = None if run.forked_at else _find_pushed_before(db, past)
     if before is not None:
         yield f"it begins on {spec.base_branch}, without the commits of {before.run_id} on the card's branch"
 
@@ -72,7 +72,7 @@ def _tools(run: RunRow) -> Tools:
     return ColumnPolicy.model_validate_json(run.settings).tools
 
 
-def _changed_layers(db: Connection, spec: RunSpec, past: RunRow) -> Iterator[str]:
+def _list_changed_layers(db: Connection, spec: RunSpec, past: RunRow) -> Iterator[str]:
     """Yield the instructions that are gone, changed or new since then."""
     kinds = set(map(str, COMPARED))
     then = {
@@ -92,7 +92,7 @@ def _changed_layers(db: Connection, spec: RunSpec, past: RunRow) -> Iterator[str
             yield f"the {kind} {name} {words}"
 
 
-def _pushed_before(db: Connection, past: RunRow) -> RunRow | None:
+def _find_pushed_before(db: Connection, past: RunRow) -> RunRow | None:
     """Return the run that had pushed to the same branch before that one began; None without one."""
     earlier = (
         it

@@ -13,8 +13,7 @@ from sqlalchemy import Connection
 
 from bot.bootstrap import Services
 from bot.github.failed_deliveries import RETENTION
-from bot.runspec import builder
-from bot.runspec.store_mark import mark_store
+from bot.runspec.host_paths import make_host_paths, open_host_store
 from bot.scheduler import dispatch
 from bot.scheduler.asked_cleanup import NEWEST, clean_asked, record_gone
 from ledger.errors import CardinalError, StaleClaimError
@@ -29,7 +28,7 @@ from ledger.states import RUN_HELD, CardState, RunState
 from ledger.views import artifacts, cards, checkpoints, folders, runs
 from ledger.views.artifacts import ArtifactRow
 from runner import workspaces
-from runner.artifacts.store import Store, store_of
+from runner.artifacts.store import Store
 from runner.checks.places import PURPOSES
 from runner.errors import RunnerError
 from runner.git import cleanup
@@ -85,7 +84,7 @@ def drop_artifacts(
 
 def _drop(services: Services, renew: Renew | None) -> tuple[str, ...]:
     """Remove artifacts, each under a renewed claim; None: remove nothing."""
-    store = store_of(mark_store(builder.artifact_places(services.config), services.engine))
+    store = open_host_store(services.config, services.engine)
     before = services.now() - timedelta(days=services.config.artifact_days)
     with event_store.reading(services.engine) as db:
         too_old = artifacts.oldest(db, MAX_AT_ONCE, before)
@@ -190,7 +189,7 @@ def clean_up(services: Services, *, dry_run: bool = False) -> tuple[str, ...]:
 
 def _tidy(services: Services, renew: Renew | None) -> Iterator[str]:
     """Remove left-overs, each under a renewed claim, and yield a sentence for each; None: remove nothing."""
-    paths = builder.artifact_places(services.config)
+    paths = make_host_paths(services.config)
 
     def alive(run_id: RunId, generation: int) -> bool:
         with event_store.reading(services.engine) as db:
@@ -288,7 +287,7 @@ def _exports(places: HostPaths, alive: Callable[[RunId, int], bool]) -> Iterator
     for path, run_id, generation in cleanup.exports(places.mirrors):
         if not alive(run_id, generation):
             yield Leftover(f"the export {path.name}", partial(cleanup.remove, path))
-    for path in cleanup.unfinished_mirrors(places.mirrors):
+    for path in cleanup.list_unfinished_mirrors(places.mirrors):
         if _is_old(path, MIRROR_S):
             yield Leftover(f"the half-made mirror {path.name}", partial(cleanup.remove, path))
 

@@ -15,7 +15,7 @@ from bot.ingest import delivery
 from bot.ingest.delivery import OUTAGES, DeliveryError
 from bot.outbox import publisher
 from bot.runspec import retry
-from bot.runspec.builder import artifact_places
+from bot.runspec.host_paths import make_host_paths
 from bot.runspec.operator_grants import tool_secrets
 from bot.runspec.policy_fields import workspace
 from bot.scheduler import cleanup, dispatch, wakeups
@@ -255,7 +255,7 @@ def _claim(services: Services, run_id: RunId) -> Lease | None:
 
 
 def _watch(services: Services, run_id: RunId, generation: c_longlong) -> AbstractContextManager[Watchdog]:
-    backend, paths = workspaces.load(workspace(services.config)), artifact_places(services.config)
+    backend, paths = workspaces.load(workspace(services.config)), make_host_paths(services.config)
 
     def end_containers() -> None:
         backend.end_claim(paths, run_id, generation.value)

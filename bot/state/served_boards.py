@@ -78,13 +78,13 @@ class ServedBoard:
         return self.is_at(*config.board)
 
 
-def configured_board(config: Config) -> ServedBoard:
+def read_configured_board(config: Config) -> ServedBoard:
     return ServedBoard(*config.board, config.policy_repository)
 
 
 def all_served(db: Connection, config: Config) -> tuple[ServedBoard, ...]:
     """Return all boards, that of the settings first, even before its first reading."""
-    served_board, others = configured_board(config), list[ServedBoard]()
+    served_board, others = read_configured_board(config), list[ServedBoard]()
     for row in boards.all_boards(db):
         board = _of_row(row)
         if board.is_configured(config):
@@ -129,6 +129,6 @@ def _of_row(row: BoardRow) -> ServedBoard:
 def refuse_another(db: Connection, config: Config) -> None:
     """Raise OtherBoardError where the ledger serves boards, and the settings name none of them."""
     served = boards.list_served(db)
-    served_board = configured_board(config)
+    served_board = read_configured_board(config)
     if config.board and served and not any(served_board.is_at(row.owner, row.number) for row in served):
         raise OtherBoardError(config.board, served)

@@ -35,7 +35,7 @@ from ledger.model.run_modes import FIX, INVESTIGATE
 from ledger.queries import attempts
 from ledger.queue import leases, outbox, restored
 from ledger.rows.cards import CardRow
-from ledger.states import BY_ITSELF, Ending, RunState
+from ledger.states import BY_ITSELF, Door, Ending, RunState
 from ledger.views import cards, remotes, runs
 from rules.policy.model import Policy
 from runner.git.commits import find_run_trailers
@@ -290,16 +290,16 @@ def _comments(db: Connection, card_id: CardId, of_card: CardTraces) -> Iterator[
 
 
 def _pull(card: CardRow, repository: str, pull: BranchPull) -> Iterator[Event]:
-    pull_look = pull.pull
-    if card.pull_number != pull_look.number:
-        where = (repository, pull_look.number, pull_look.node_id, pull.branch)
-        yield PullOpened(card.card_id, *where, pull_look.head, pull_look.draft)
-    shape = (pull_look.state, pull_look.draft, pull_look.head)
+    pull_reading = pull.pull
+    if card.pull_number != pull_reading.number:
+        where = (repository, pull_reading.number, pull_reading.node_id, pull.branch)
+        yield PullOpened(card.card_id, *where, pull_reading.head, pull_reading.draft)
+    shape = (pull_reading.state, pull_reading.draft, pull_reading.head)
     known = (card.pull_state, card.pull_draft, card.pull_head)
     if shape != (
-        known if card.pull_number == pull_look.number else ("open", pull_look.draft, pull_look.head)
+        known if card.pull_number == pull_reading.number else ("open", pull_reading.draft, pull_reading.head)
     ):
-        yield PullChanged(card.card_id, pull_look.number, *shape)
+        yield PullChanged(card.card_id, pull_reading.number, *shape)
 
 
 @dataclass(frozen=True, slots=True)
@@ -365,5 +365,5 @@ class _LostRuns:
             settings=column.to_json() if column else "{}",
             plan_required=False,
             mode=INVESTIGATE if reads else FIX,
-            door=RESTORED,
+            door=Door.RESTORED,
         )

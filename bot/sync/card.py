@@ -168,24 +168,24 @@ def _sync_once(services: Services, held: Held) -> tuple[CardId, ...]:
     """Read the cards once and record them; return those, their leases released, that no request came for."""
     with event_store.reading(services.engine) as db:
         requests = {card_id: refresh_requests.counts(db, card_id)[0] for card_id in held}
-    looks = github_board.read_cards(services.hub, tuple(held))
+    readings = github_board.read_cards(services.hub, tuple(held))
     if (
-        None in looks.values()
+        None in readings.values()
     ):  # raises if the whole board is out of sight: that tells nothing about its cards
         github_board.read_board(services.hub, *services.board.address)
-    in_between = find_unsettled(services, looks)
+    in_between = find_unsettled(services, readings)
     return tuple(
         card_id
-        for card_id, reading in with_own_words(services, looks).items()
+        for card_id, reading in with_own_words(services, readings).items()
         if (
-            _skip_look(services, held[card_id], requests[card_id])
+            _skip_reading(services, held[card_id], requests[card_id])
             if card_id in in_between
             else _keep_look(services, card_id, reading, held[card_id], requests[card_id])
         )
     )
 
 
-def _skip_look(services: Services, lease: leases.Lease, requests: int) -> bool:
+def _skip_reading(services: Services, lease: leases.Lease, requests: int) -> bool:
     """Leave the ledger as it is until the card's own entry has recorded it, which asks for a look then."""
     card_id = CardId(lease.name.removeprefix(LEASE_PREFIX))
     with event_store.writing(services.engine) as db:

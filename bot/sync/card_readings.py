@@ -18,18 +18,18 @@ from ledger.queue import change_reports, outbox, refresh_requests
 from ledger.queue.change_reports import About, ChangeReport
 from ledger.views import cards, expansions, remotes
 
-Looks = Mapping[CardId, CardReading | None]
+CardReadings = Mapping[CardId, CardReading | None]
 
 
-def with_own_words(services: Services, looks: Looks) -> Looks:
-    """Return the looks with the descriptions that people wrote.
+def with_own_words(services: Services, readings: CardReadings) -> CardReadings:
+    """Return the readings with the descriptions that people wrote.
 
     A model's words carry nobody's rights: they neither choose a repository nor steer an agent. Once somebody
     has edited them, they are that person's.
     """
     with event_store.reading(services.engine) as db:
-        written = expansions.of_issues(db, (reading.content_id for reading in looks.values() if reading))
-        return {card_id: _own(db, reading, written) for card_id, reading in looks.items()}
+        written = expansions.of_issues(db, (reading.content_id for reading in readings.values() if reading))
+        return {card_id: _own(db, reading, written) for card_id, reading in readings.items()}
 
 
 def _own(
@@ -51,14 +51,16 @@ def _own(
     return replace(reading, body=card.body, expanded=card.expanded)  # written, and not committed yet
 
 
-def find_unsettled(services: Services, looks: Looks) -> frozenset[CardId]:
-    """Return the cards whose looks tell nothing: the entry that replaces the draft records its own acts.
+def find_unsettled(services: Services, readings: CardReadings) -> frozenset[CardId]:
+    """Return the cards whose readings tell nothing: the entry that replaces the draft records its own acts.
 
     Those are the draft once it is away, the issue's card before the ledger knows it, and a draft that GitHub
     still shows, or showed before, though its issue has its place.
     """
     with event_store.reading(services.engine) as db:
-        return frozenset(card_id for card_id, reading in looks.items() if _is_unsettled(db, card_id, reading))
+        return frozenset(
+            card_id for card_id, reading in readings.items() if _is_unsettled(db, card_id, reading)
+        )
 
 
 def _is_unsettled(db: Connection, card_id: CardId, reading: CardReading | None) -> bool:

@@ -28,7 +28,7 @@ class NotAdmittedError(CardinalError):
         super().__init__(f"{login} is not on the operator's list of people: ask your operator to add you")
 
 
-def listed_login(config: Config, name: str) -> str:
+def find_listed_login(config: Config, name: str) -> str:
     """Return the login of the person whom the company calls `name`; empty where the list has none.
 
     Raises PeopleListError.

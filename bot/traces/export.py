@@ -37,13 +37,13 @@ class TracesUnavailableError(CardinalError):
         )
 
 
-def export_due(services: Services, send: Send | None = None) -> int:
+def export_due(services: Services) -> int:
     """Send what ended since the last time; return how many runs and reviews that were.
 
     Nothing from before the first call is sent. What cannot be sent stays for the next call. Raises
     TracesUnavailableError.
     """
-    send, count, until_s = send or _open(services.config.traces_url), 0, time.monotonic() + WITHIN_S
+    send, count, until_s = _open(services.config.traces_url), 0, time.monotonic() + WITHIN_S
     with leases.lease_held(services.engine, LEASE, services.name, ttl_s=LEASE_S) as lease:
         more = lease is not None  # else another host is at it
         while more and time.monotonic() < until_s:

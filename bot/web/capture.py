@@ -24,7 +24,7 @@ from ledger.queue.inbox import Delivery
 
 log = logging.getLogger(__name__)
 
-ORDER, FOLDER = "run/capture.json", "captured"
+REQUEST, FOLDER = "run/capture.json", "captured"
 LONGEST = timedelta(hours=24)
 MAX, DEFAULT_MOST = 1_000, 200
 MAX_BYTES = 512 * 1024  # of one delivery as it came; larger ones are left out
@@ -52,31 +52,31 @@ class CaptureRequest:
     salt: str
 
 
-_ORDER = TypeAdapter(CaptureRequest)
+_REQUEST = TypeAdapter(CaptureRequest)
 
 
 def begin_capture(home: Path, now: datetime, *, lasting: timedelta, most: int) -> CaptureRequest:
     """Capture deliveries from now on, within the limits; earlier captures stay."""
-    order = CaptureRequest(now + min(lasting, LONGEST), max(1, min(most, MAX)), secrets.token_hex(16))
-    path = home / ORDER
+    request = CaptureRequest(now + min(lasting, LONGEST), max(1, min(most, MAX)), secrets.token_hex(16))
+    path = home / REQUEST
     private_file.make_folder(path.parent)
     path.touch(mode=0o600)
-    path.write_bytes(_ORDER.dump_json(order))
-    return order
+    path.write_bytes(_REQUEST.dump_json(request))
+    return request
 
 
 def end_capture(home: Path) -> None:
     """Capture no more deliveries."""
-    (home / ORDER).unlink(missing_ok=True)
+    (home / REQUEST).unlink(missing_ok=True)
 
 
 def current_capture(home: Path, now: datetime) -> CaptureRequest | None:
-    """Return the order in force; None without one."""
+    """Return the request in force; None without one."""
     try:
-        order = _ORDER.validate_json((home / ORDER).read_bytes())
+        request = _REQUEST.validate_json((home / REQUEST).read_bytes())
     except (OSError, ValueError):
         return None
-    return order if now < order.until else None
+    return request if now < request.until else None
 
 
 def list_deliveries(home: Path) -> tuple[Path, ...]:
@@ -86,34 +86,34 @@ def list_deliveries(home: Path) -> tuple[Path, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Keeper:
-    """Receives new deliveries. It never fails, and does nothing without an order."""
+    """Receives new deliveries. It never fails, and does nothing without a request."""
 
     home: Path
     clock: Clock
 
     def take(self, deliveries: Sequence[tuple[Delivery, Mapping[str, str]]]) -> None:
-        """Write redacted copies if an order is in force; header names are in lower case."""
-        order = current_capture(self.home, self.clock())
-        if order is None:
+        """Write redacted copies if a request is in force; header names are in lower case."""
+        request = current_capture(self.home, self.clock())
+        if request is None:
             return
         for delivery, headers in deliveries:
             if len(delivery.payload) > MAX_BYTES:
                 continue
             try:
-                self._write(order, delivery, headers)
+                self._write(request, delivery, headers)
             except OSError as error:
                 log.warning("delivery not captured delivery=%s error=%s", delivery.delivery_id, error)
 
-    def _write(self, order: CaptureRequest, delivery: Delivery, headers: Mapping[str, str]) -> None:
+    def _write(self, request: CaptureRequest, delivery: Delivery, headers: Mapping[str, str]) -> None:
         there = list_deliveries(self.home)
-        if len(there) >= order.most or sum(file.stat().st_size for file in there) >= MAX_BYTES_IN_ALL:
+        if len(there) >= request.most or sum(file.stat().st_size for file in there) >= MAX_BYTES_IN_ALL:
             return
         document = {
             "event": delivery.event,
             "action": delivery.action,
             "received_at": delivery.received_at.isoformat(timespec="seconds"),
             "headers": {name: text[:200] for name, text in headers.items() if name in SHOWN_HEADERS},
-            "payload": redact_payload(json.loads(delivery.payload), order.salt),
+            "payload": redact_payload(json.loads(delivery.payload), request.salt),
         }
         folder = self.home / FOLDER
         private_file.make_folder(folder)

@@ -82,7 +82,7 @@ class Metrics:
         """Yield what the processes share of GitHub's calls and deliveries; while Redis is away, only that."""
         try:
             refused = refused_deliveries.read(self.records)
-            seen = [ApiBudget(self.records, name).seen() for name in names]
+            seen = [ApiBudget(self.records, name).read_usage() for name in names]
         except UnavailableError:
             yield _gauge("shared_records_up", "1 while the shared records of GitHub's budget answer.", 0)
             return

@@ -93,13 +93,13 @@ class _Kept:
     """An idle connection of SQLite.
 
     For SQLAlchemy it is in one long transaction: its own beginning and ending of one takes longer than a
-    commit. Writers queue at `door`, the ledger's folder: SQLite itself gives its lock to whoever comes at the
+    commit. Writers queue at the ledger's open `folder`: SQLite itself gives its lock to whoever comes at the
     right moment, and sleeps up to 0.1 s meanwhile. -1 without a write-ahead log, and for who only reads.
     """
 
     db: Connection
-    door: int
-    shut: Callable[[], object]  # closes the door; so does the end of `db`
+    folder: int
+    shut: Callable[[], object]  # closes the folder; so does the end of `db`
 
 
 class _Mine(threading.local):
@@ -181,14 +181,14 @@ def _open_connection(engine: Engine, *, writes: bool) -> _Kept:
     db = engine.connect().execution_options(**{KEPT: True})
     db.begin()
     driver: Any = db.connection.driver_connection
-    door, shut = -1, lambda: None
+    folder, shut = -1, lambda: None
     if writes and driver.execute("PRAGMA journal_mode").fetchone()[0] == "wal":
-        door = os.open(os.path.dirname(engine.url.database or "") or ".", os.O_RDONLY)
-        shut = finalize(db, os.close, door)
+        folder = os.open(os.path.dirname(engine.url.database or "") or ".", os.O_RDONLY)
+        shut = finalize(db, os.close, folder)
     driver.execute(f"PRAGMA query_only = {'OFF' if writes else 'ON'}")
     # With a log whoever has the turn waits for nobody; without one a commit waits for readers.
-    driver.execute(f"PRAGMA busy_timeout = {0 if door >= 0 else WAIT_S * 1000}")
-    return _Kept(db, door, shut)
+    driver.execute(f"PRAGMA busy_timeout = {0 if folder >= 0 else WAIT_S * 1000}")
+    return _Kept(db, folder, shut)
 
 
 def _close(kept: _Kept) -> None:
@@ -198,40 +198,40 @@ def _close(kept: _Kept) -> None:
 
 def _take_turn(kept: _Kept, *, urgent: bool) -> None:
     """Begin to write. Raises OperationalError when the turn does not come within WAIT_S."""
-    if _is_free(kept.door) and _begin(kept.db, must=False):
+    if _is_free(kept.folder) and _begin(kept.db, must=False):
         return
     began = since = time.monotonic()
-    ticket, is_next = _ticket(kept.door, urgent=urgent), False
+    ticket, is_next = _ticket(kept.folder, urgent=urgent), False
     try:
         while True:
             now = time.monotonic()
-            if not is_next and (ticket is None or is_first(kept.door, ticket)):
+            if not is_next and (ticket is None or is_first(kept.folder, ticket)):
                 is_next, since = True, now
-            is_last = kept.door < 0 or now - began >= WAIT_S
+            is_last = kept.folder < 0 or now - began >= WAIT_S
             if (is_next or is_last) and _begin(kept.db, must=is_last):
                 return
             time.sleep(min(max(NEXT_POLL_S if is_next else POLL_S, (now - since) / 50), MAX_POLL_S))
     finally:
         if ticket is not None:
-            give_back(kept.door)
+            give_back(kept.folder)
 
 
-def _is_free(door: int) -> bool:
+def _is_free(folder: int) -> bool:
     """Tell whether nobody waits; False where nobody can know."""
-    if door < 0:
+    if folder < 0:
         return False
     try:
-        return _ticket_in(door, 0, _ALL) is None
+        return _ticket_in(folder, 0, _ALL) is None
     except OSError:  # a file system without such locks
         return False
 
 
-def _ticket(door: int, *, urgent: bool) -> int | None:
+def _ticket(folder: int, *, urgent: bool) -> int | None:
     """Join the queue of writers; None where there is none."""
-    if door < 0:
+    if folder < 0:
         return None
     try:
-        return join_queue(door, urgent=urgent)
+        return join_queue(folder, urgent=urgent)
     except OSError:  # a file system without such locks
         return None
 

@@ -6,7 +6,7 @@ from ledger.event import Event, RuleEvent, Zoom
 from ledger.events.board import name_person
 from ledger.ids import NO_RUN, CardId, QuestionId, RunId
 from ledger.model.metadata import Metadata
-from ledger.states import Ending, Priority, RunState
+from ledger.states import Door, Ending, Priority, RunState
 
 CHECK = "check"  # the kind of a run that only checks what is on GitHub: it is no attempt at the card
 # The kind of a run that does again what an earlier one did, beside it: no attempt at the card either.
@@ -32,7 +32,7 @@ class RunEvent(Event, is_audited=True):
 
 
 # Doors through which a person asks for a run, see RunQueued.
-BY_PEOPLE = frozenset({"board", "parent", "comment", "box", "button", "page", "api", "reply"})
+BY_PEOPLE = frozenset(Door) - {Door.CLI, Door.CHECKS, Door.POLICY, Door.RESTORED}
 
 
 @dataclass(frozen=True, slots=True)

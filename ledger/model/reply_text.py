@@ -84,10 +84,10 @@ class ReplyChoice:
 
 def own_words(text: str) -> str:
     """Return a comment without quotes, signatures and what mail programs add; all of it if that is all."""
-    return written_words(text) or text.strip()
+    return extract_written_words(text) or text.strip()
 
 
-def written_words(text: str) -> str:
+def extract_written_words(text: str) -> str:
     """Return what the writer of a mail wrote in it, which may be nothing. Fenced blocks stay as they are."""
     lines = text[:MAX_CHARS].replace("\r\n", "\n").replace("\r", "\n").split("\n")
     afters, after = [""] * len(lines), ""

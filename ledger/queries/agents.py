@@ -37,7 +37,7 @@ class AgentRun(NamedTuple):
 def list_alive(db: Connection, scope: CardScope) -> tuple[AgentRun, ...]:
     """Return the runs in sight that have not ended, the oldest first."""
     live = runs.c.run_id.in_(union_all(*map(select(runs.c.run_id).where, IS_LIVE)))
-    query = _seen(scope).where(live).order_by(runs.c.serial).limit(MAX_ALIVE)
+    query = _select_runs(scope).where(live).order_by(runs.c.serial).limit(MAX_ALIVE)
     return tuple(AgentRun(*row) for row in db.execute(query))
 
 
@@ -47,7 +47,7 @@ def list_recent(
     """Return the newest runs in sight that ended; only of one player where that is named, and of other cards
     than `without`.
     """
-    query = _seen(scope).where(runs.c.state == RunState.ENDED, runs.c.claimed_at.is_not(None))
+    query = _select_runs(scope).where(runs.c.state == RunState.ENDED, runs.c.claimed_at.is_not(None))
     query = query.where(PLAYER.in_((player,))) if player else query
     query = query.where(runs.c.card_id != without) if without is not None else query
     return tuple(AgentRun(*row) for row in db.execute(query.order_by(runs.c.serial.desc()).limit(limit)))
@@ -76,7 +76,7 @@ def count_assigned(db: Connection, scope: CardScope, labels: Mapping[str, str]) 
     return counts
 
 
-def _seen(scope: CardScope) -> Select[Any]:
+def _select_runs(scope: CardScope) -> Select[Any]:
     card = cards.c.card_id, cards.c.repository, cards.c.number, cards.c.title
     run = runs.c.state, runs.c.ending, runs.c.last_line, runs.c.claimed_at, runs.c.ended_at
     query = select(PLAYER, runs.c.run_id, *card, *run)

@@ -30,7 +30,7 @@ from ledger.views.subscriptions import subscriptions
 
 FROM = cards.outerjoin(runs, runs.c.run_id == cards.c.run_id)
 # Of no index, so that a list goes through the runs in its order: most are of what is asked for.
-board_of_run, repository_of_card = runs.c.board_id.concat(""), cards.c.repository.concat("")
+_board_of_run, _repository_of_card = runs.c.board_id.concat(""), cards.c.repository.concat("")
 MAX_LOOKED_AT = 500  # cards or runs that changed last, whose names a page suggests
 _LISTS = LABELS, _ASSIGNEES = type_coerce(cards.c.labels, Text), type_coerce(cards.c.assignees, Text)
 _NAME = cards.c.repository + "#" + cast(cards.c.number, Text)
@@ -131,25 +131,32 @@ def match_filter(card_filter: CardFilter) -> ColumnElement[bool]:
 
 def within(scope: CardScope) -> ColumnElement[bool]:
     """Limit to cards, archived ones too, whose own repository and that of whose work may both be seen."""
-    return _within(scope, (cards.c.board_id, cards.c.repository, cards.c.work_repository))
-
-
-def within_of_run(scope: CardScope) -> ColumnElement[bool]:
-    """Limit to runs, joined with their cards, that and whose card's own repository may both be seen."""
-    return _within(scope, (board_of_run, repository_of_card, runs.c.repository))
-
-
-def _within(scope: CardScope, places: tuple[ColumnElement[Any], ...]) -> ColumnElement[bool]:
-    board, issue, work = places
-    on_board = board == scope.board_id
+    on_board = cards.c.board_id == scope.board_id
     if scope.seen is None:
         return on_board
     names = tuple(scope.seen)
-    own = is_among(issue, names)
+    own = is_among(cards.c.repository, names)
     return and_(
         on_board,
-        or_(own, issue.is_(None)) if scope.drafts else own,
-        is_among(work, ("", *names)),
+        or_(own, cards.c.repository.is_(None)) if scope.drafts else own,
+        is_among(cards.c.work_repository, ("", *names)),
+    )
+
+
+def within_of_run(scope: CardScope) -> ColumnElement[bool]:
+    """Limit to runs, joined with their cards, whose pages may be seen: their own repository and the card's
+    both may, where there are any, and there is one.
+    """
+    on_board = _board_of_run == scope.board_id
+    if scope.seen is None:
+        return on_board
+    names = tuple(scope.seen)
+    no_work, no_issue = runs.c.repository == "", _repository_of_card.is_(None)
+    return and_(
+        on_board,
+        or_(no_work, is_among(runs.c.repository, names)),
+        or_(no_issue, is_among(_repository_of_card, names)),
+        ~and_(no_work, no_issue),
     )
 
 

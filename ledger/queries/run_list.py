@@ -6,11 +6,11 @@ from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, Select, and_, false, func, or_, select
+from sqlalchemy import ColumnElement, Connection, Select, false, func, or_, select
 
 from ledger.db.rows import pick
 from ledger.ids import CardId, RunId
-from ledger.queries.card_filter import CardScope, board_of_run, repository_of_card, sort_names
+from ledger.queries.card_filter import CardScope, sort_names, within_of_run
 from ledger.rows.runs import RunRow
 from ledger.states import RUN_HELD, Ending, RunState, RunStatus
 from ledger.views.cards import cards
@@ -129,24 +129,8 @@ def progress_of(db: Connection, run_ids: Collection[RunId]) -> Mapping[RunId, Ru
 
 
 def _narrow(query: Select[Any], scopes: Sequence[CardScope], run_filter: RunFilter) -> Select[Any]:
-    seen = or_(false(), *map(is_within, scopes))
+    seen = or_(false(), *map(within_of_run, scopes))
     return query.select_from(_FROM).where(seen, *_conditions(run_filter))
-
-
-def is_within(scope: CardScope) -> ColumnElement[bool]:
-    """Limit to runs on the board, whose own repository and that of whose card may both be seen."""
-    on_board = board_of_run == scope.board_id
-    if scope.seen is None:
-        return on_board
-    names = tuple(scope.seen)
-    no_work = runs.c.repository == ""
-    no_issue = or_(repository_of_card.is_(None), repository_of_card == "")
-    return and_(
-        on_board,
-        or_(no_work, runs.c.repository.in_(names)),
-        or_(no_issue, repository_of_card.in_(names)),
-        ~and_(no_work, no_issue),
-    )
 
 
 def _conditions(run_filter: RunFilter) -> Iterator[ColumnElement[bool]]:

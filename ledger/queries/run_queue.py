@@ -79,7 +79,7 @@ def list_queued_in_column(
     db: Connection, board_id: BoardId, column: str, limit: int
 ) -> tuple[QueuedCard, ...]:
     """Return the head of a column's queue with runs that wait for other issues, by place, then age."""
-    return all_rows(db, QueuedCard, _queued_in_column, board_id=board_id, column=column, most=limit)
+    return all_rows(db, QueuedCard, _select_queued, board_id=board_id, column=column, most=limit)
 
 
 def free_elsewhere(
@@ -171,7 +171,7 @@ def _counts(board_id: Any) -> Select[Any]:
 
 
 @statement
-def _queued_in_column(board_id: Any, column: Any, most: Any) -> Select[Any]:
+def _select_queued(board_id: Any, column: Any, most: Any) -> Select[Any]:
     card = cards.c.card_id, cards.c.repository, cards.c.number, cards.c.title, cards.c.because
     in_line = and_(cards.c.column == runs.c.column, _waits_for_none())
     query = select(runs.c.run_id, *card, runs.c.queued_at, in_line)

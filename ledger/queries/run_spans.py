@@ -177,7 +177,7 @@ class RunStory:
                 return
 
 
-def shown_spans(spans: Iterable[RunSpan], now: datetime, shortest: timedelta) -> list[RunSpan]:
+def list_shown_spans(spans: Iterable[RunSpan], now: datetime, shortest: timedelta) -> list[RunSpan]:
     """Return the spans that tell the story: no way through the queue that was shorter than `shortest`."""
     return [
         span

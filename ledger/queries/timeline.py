@@ -92,7 +92,7 @@ def event_line(card_id: CardId, seq: int, at: datetime, event: Event) -> Timelin
     run_id = event.run_id if isinstance(event, RunEvent) else None
     step = event if isinstance(event, ToolUsed) else None
     text = text_line(event.describe(), WORDS_CHARS if event.has_words else LINE_CHARS)
-    speaker, words = _said(event)
+    speaker, words = _who_said(event)
     return TimelineRow(
         seq=seq,
         card_id=card_id,
@@ -107,7 +107,7 @@ def event_line(card_id: CardId, seq: int, at: datetime, event: Event) -> Timelin
     )
 
 
-def _said(event: Event) -> tuple[str, str]:
+def _who_said(event: Event) -> tuple[str, str]:
     """Return who said what in the event; two empty texts for an event without words to people or by them."""
     match event:
         case PersonSaid():

@@ -8,8 +8,7 @@ from sqlalchemy import ColumnElement, Connection, and_, false, or_, select
 
 from ledger.db.rows import all_rows, pick
 from ledger.ids import CardId
-from ledger.queries.card_filter import CardScope
-from ledger.queries.run_list import is_within
+from ledger.queries.card_filter import CardScope, within_of_run
 from ledger.rows.cards import CardRow
 from ledger.rows.runs import RunRow
 from ledger.rows.workspaces import CardWorkspace
@@ -57,7 +56,7 @@ def longest_unused(
     """Return workspaces on hosts, the longest unused first; None as `scopes`: of all cards."""
     conditions = [~workspaces.c.gone, *_conditions(wanted)]
     if scopes is not None:
-        conditions.append(or_(false(), *map(is_within, scopes)))
+        conditions.append(or_(false(), *map(within_of_run, scopes)))
     if card_id is not None:
         conditions.append(runs.c.card_id == card_id)
     query = (

@@ -289,13 +289,9 @@ def get(db: Connection, delivery_id: DeliveryId) -> Delivery | None:
     return replace(stored.read(), attempt=0) if stored is not None else None
 
 
-def list_quarantined(
-    db: Connection, delivery_id: DeliveryId | None = None, limit: int | None = None
-) -> tuple[Quarantined, ...]:
-    """Return the deliveries that failed too often, or the one asked for, the oldest first."""
+def list_quarantined(db: Connection, *, limit: int | None = None) -> tuple[Quarantined, ...]:
+    """Return the deliveries that failed too often, the oldest first."""
     query = pick(Quarantined, inbox).where(_IS_QUARANTINED).order_by(inbox.c.received_at).limit(limit)
-    if delivery_id is not None:
-        query = query.where(inbox.c.delivery_id == delivery_id)
     return all_rows(db, Quarantined, query)
 
 

@@ -8,7 +8,7 @@ from ledger.ids import CardId
 
 @dataclass(frozen=True, slots=True)
 class MessageRow:
-    """A message. `place`: one of COMMENTS or REVIEWS, or assistant; `comment_id` is 0 and `author` empty for
+    """A message. `place`: as in `ledger/views/messages.py`; `comment_id` is 0 and `author` empty for
     the assistant. `vouched_by` let it through, with write access, where its author has none; `changed`:
     edited, deleted or dismissed since, or empty. A `command` is no conversation.
     """

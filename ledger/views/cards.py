@@ -314,10 +314,10 @@ def _fold_run_queued(db: Connection, _recorded: Recorded, event: RunQueued) -> N
     if event.kind in BESIDE:
         return
     now = {"run_id": event.run_id, "attempts": event.attempt, "branch": event.branch, "put_back": 0}
-    change(db, cards, {"card_id": event.card_id}, **now, **shown_of_run(event), cause="")
+    change(db, cards, {"card_id": event.card_id}, **now, **show_run_on_card(event), cause="")
 
 
-def shown_of_run(run: RunQueued | RunRow) -> dict[str, object]:
+def show_run_on_card(run: RunQueued | RunRow) -> dict[str, object]:
     """Return what its card has of its newest run, to be listed, counted and found by."""
     by_person = run.door in BY_PEOPLE and run.by and not run.by.endswith("[bot]")
     named = None if by_person else value_of(run.settings, "reviewers")

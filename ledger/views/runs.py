@@ -55,7 +55,7 @@ from ledger.model.run_modes import key_of_folder
 from ledger.queue import restored
 from ledger.rows.runs import RunRow
 from ledger.states import RUN_HELD, RunState, check_run_step
-from ledger.views.cards import UNRANKED, cards, shown_of_run
+from ledger.views.cards import UNRANKED, cards, show_run_on_card
 
 _QUEUED = text("state = 'queued'")
 _HELD = text(f"state IN ({', '.join(repr(state.value) for state in RUN_HELD)})")
@@ -319,7 +319,7 @@ def _fold_run_chosen(db: Connection, _recorded: Recorded, event: RunChosen) -> N
     change(db, runs, {"run_id": event.run_id}, kind=CHOSEN, again_of=NO_RUN)
     run = get(db, event.run_id)
     if run is not None:
-        change(db, cards, {"card_id": event.card_id}, **shown_of_run(run), cause=run.cause)
+        change(db, cards, {"card_id": event.card_id}, **show_run_on_card(run), cause=run.cause)
 
 
 fold.on(happened.RunHung)(setter(runs, lambda e: {"hung_s": e.silent_s}, "run_id"))

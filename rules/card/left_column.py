@@ -130,7 +130,7 @@ def _give_way(snapshot: Snapshot, run: RunRow, wanted: str | None) -> Decision:
     return Decision((*hold, Say(snapshot.card_id, f"gave-way:{run.run_id}", text)), (text,))
 
 
-def serve_return(policy: Policy, snapshot: Snapshot, event: CardMoved, run: RunRow) -> Decision:
+def serve_return(policy: Policy, snapshot: Snapshot, event: CardMoved) -> Decision:
     """Serve a card that is back where its run works; a person who brought it back has chosen to stay."""
     if event.by_cardinal or not snapshot.held_back:
         return derive_state(policy, snapshot)

@@ -85,7 +85,7 @@ def reorder_run(policy: Policy, snapshot: Snapshot) -> Decision:
     return Decision((RunReordered(run.run_id, wanted), UpdateFace(snapshot.card_id)), (why,))
 
 
-def chosen_limits(card: CardRow) -> CardLimits:
+def read_chosen_limits(card: CardRow) -> CardLimits:
     """Return the limits that a command chose for the card."""
     return CardLimits(card.limit_minutes, card.limit_turns, card.limit_usd, card.limit_effort)
 
@@ -100,7 +100,7 @@ def apply_limits(policy: Policy, column: ColumnPolicy, card: CardRow, *, own_age
         for name in (*_KEYS.values(), "effort", *(("model",) if own_agent else ())):
             if (value := getattr(settings, name)) is not None:
                 wanted.setdefault(name, value)
-    chosen = chosen_limits(card)
+    chosen = read_chosen_limits(card)
     keys = {**_KEYS, "effort": "effort"}
     wanted |= {key: value for name, key in keys.items() if (value := getattr(chosen, name))}
     for key, cap in CAPS.items():
@@ -131,7 +131,7 @@ def describe_next_run(policy: Policy, card: CardRow) -> str:
     """Return the limits that a run would have that is queued now, and who chose any of them; only the chosen
     ones where no run could be.
     """
-    chosen, by = describe_limits(chosen_limits(card)), plain(card.limits_by, 60)
+    chosen, by = describe_limits(read_chosen_limits(card)), plain(card.limits_by, 60)
     column, limits = policy.column(card.column), chosen
     if column is not None and policy.archetype(card.column).STARTS_RUNS:
         rules = apply_limits(policy, column, card, own_agent=False)

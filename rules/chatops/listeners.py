@@ -36,7 +36,7 @@ def deliver(policy: Policy, snapshot: Snapshot, event: PersonSaid, now: datetime
     return Decision((), ("nothing reads comments in this column",))
 
 
-def steer(snapshot: Snapshot, run: RunRow, event: PersonSaid) -> Decision:
+def steer(run: RunRow, event: PersonSaid) -> Decision:
     """Hand the words to the run's agent, as an answer to nothing."""
     if run.state in RUN_HELD or run.session_id:
         steer = RunSteered(run.run_id, event.author, event.text, event.comment_id)
@@ -65,12 +65,12 @@ def _to_run(policy: Policy, snapshot: Snapshot, run: RunRow, event: PersonSaid, 
             text += " reply with its number alone. Its agent reads your words when it continues."
         # A person who was not understood is told each time.
         about = f"choose:{question.question_id}:{event.comment_id}"
-        return Decision((Say(card, about, text),)) + steer(snapshot, run, event)
+        return Decision((Say(card, about, text),)) + steer(run, event)
     if run.state is RunState.AWAITING_APPROVAL:
         text = "The plan is still waiting: `/cardinal approve`, or `/cardinal redirect <text>` to change it."
         about = f"approve:{run.run_id}:{run.plan_revision}"
         return Decision((Say(card, about, text),), ("a plain comment neither approves nor redirects",))
-    return steer(snapshot, run, event)
+    return steer(run, event)
 
 
 def _answer(
@@ -78,7 +78,7 @@ def _answer(
 ) -> Decision:
     refused = refusal_to_answer(policy, subject_of(question), role=event.role or "write", login=event.author)
     if not refused:
-        return replies.answer(snapshot, run, question, event.author, event.text)
+        return replies.answer(run, question, event.author, event.text)
     about = f"refused:{question.question_id}:{event.author}"
     return Decision((Say(snapshot.card_id, about, refused),), (refused,))
 

@@ -9,6 +9,7 @@ from itertools import islice
 from ledger.model.metadata import Metadata
 from ledger.model.reply_text import says_more
 from ledger.rows.limit_answers import SPENDING, Subject
+from ledger.states import Door
 from rules.policy.model import Policy
 from rules.policy.roles import Role, is_covered, role_of
 from rules.registry import COMMANDS
@@ -42,10 +43,8 @@ _FORM = re.compile(r"(?:cancel|pause|resume|retry|redirect|budget):(?P<run>r[0-9
 _FOLLOW_UP = re.compile(r"followup:(?P<run>r[0-9]{1,18}):(?P<proposal>[0-9]{1,3})")
 _CHOICE = re.compile(r"choice:(?P<question>[A-Za-z0-9-]{1,40}):(?P<choice>[0-9]{1,3})")
 _ANSWER = re.compile(r"answer:(?P<question>[A-Za-z0-9-]{1,40})")
-COMMENT, BOX, BUTTON, PAGE, API, CLI = "comment", "box", "button", "page", "api", "cli"  # the doors
-REPLY = "reply"  # through a front-end outside GitHub, such as mail
 # Doors outside GitHub: a command names what it is about, its card reports it.
-APART = frozenset({PAGE, API, CLI, REPLY})
+APART = frozenset({Door.PAGE, Door.API, Door.CLI, Door.REPLY})
 SEEN_STOP = "stop-"  # begins what a form is about that lifts a stop
 
 
@@ -175,15 +174,15 @@ def of_form(name: str, text: str) -> Parsed | Mistyped:
 
 
 def door_of(source: str) -> str:
-    """Return the door of a command: comment, box, button, page, api, cli or reply."""
+    """Return the door of a command, one of Door."""
     kind, colon, _ = source.partition(":")
-    return kind if colon else COMMENT
+    return kind if colon else Door.COMMENT
 
 
 def run_of_button(source: str) -> str:
     """Return the run in a `button:<command>:<run>` or `page:<command>:<run>`, or an empty string."""
     kind, _, name = source.partition(":")
-    about = _FORM if kind in APART else {BUTTON: _BUTTON}.get(kind)
+    about = _FORM if kind in APART else _BUTTON if kind == Door.BUTTON else None
     button = about.fullmatch(name) if about else None
     return button["run"] if button else ""
 
@@ -223,7 +222,7 @@ def question_of_choice(source: str) -> str:
     empty string.
     """
     kind, _, name = source.partition(":")
-    about = _ANSWER if kind in APART else {BOX: _CHOICE}.get(kind)
+    about = _ANSWER if kind in APART else _CHOICE if kind == Door.BOX else None
     choice = about.fullmatch(name) if about else None
     return choice["question"] if choice else ""
 

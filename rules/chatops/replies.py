@@ -19,10 +19,10 @@ from ledger.rows.limit_answers import (
 )
 from ledger.rows.questions import QuestionRow
 from ledger.rows.runs import RunRow
-from ledger.states import RunState
+from ledger.states import Door, RunState
 from rules.card.stops import identify_stop
 from rules.card.trigger import is_to_come, time_stamp, was_before
-from rules.chatops.parser import APART, BOX, door_of, question_of_choice, stop_of_page
+from rules.chatops.parser import APART, door_of, question_of_choice, stop_of_page
 from rules.intents.outbound import Decision, Say
 from rules.snapshot import Snapshot
 from rules.text import code, plain
@@ -38,7 +38,7 @@ AT_ONCE = timedelta(seconds=60)  # after an answer: so long it may not be seen y
 
 def about(given: CommandGiven) -> str:
     """Return the key under which answers to this command are one comment."""
-    if door_of(given.source) == BOX:
+    if door_of(given.source) == Door.BOX:
         # The same box can be ticked again, and be answered otherwise then.
         at = f":{time_stamp(given.said_at)}" if given.said_at else ""
         return f"command:{given.comment_id}:{given.source}{at}"
@@ -65,21 +65,19 @@ def find_option(question: QuestionRow, text: str) -> str:
     return reply.words if reply.choice is None else question.choices[reply.choice]
 
 
-def answer(snapshot: Snapshot, run: RunRow, question: QuestionRow, by: str, text: str) -> Decision:
+def answer(run: RunRow, question: QuestionRow, by: str, text: str) -> Decision:
     """Record a written or ticked answer with its meaning, and let the run go on."""
     meant = code_of(question, "", text)
-    return record_answer(snapshot, run, question, by, meant, text=find_option(question, text))
+    return record_answer(run, question, by, meant, text=find_option(question, text))
 
 
-def choose_answer(snapshot: Snapshot, run: RunRow, question: QuestionRow, by: str, meant: Code) -> Decision:
+def choose_answer(run: RunRow, question: QuestionRow, by: str, meant: Code) -> Decision:
     """Record a choice that a command of its own made, and let the run go on."""
     labels = dict(zip(codes_of(question), question.choices, strict=False))
-    return record_answer(snapshot, run, question, by, meant, text=labels.get(meant, meant))
+    return record_answer(run, question, by, meant, text=labels.get(meant, meant))
 
 
-def record_answer(
-    snapshot: Snapshot, run: RunRow, question: QuestionRow, by: str, meant: Code, *, text: str
-) -> Decision:
+def record_answer(run: RunRow, question: QuestionRow, by: str, meant: Code, *, text: str) -> Decision:
     """Record the answer and let the run go on; one of the rules may cancel it."""
     record = answer_question(question, by=by, text=text, code=meant)
     because = (f"{by} answered {question.question_id}",)
@@ -113,7 +111,7 @@ def numbers(question: QuestionRow) -> str:
     )
 
 
-def answer_leaving(snapshot: Snapshot, run: RunRow, by: str, *, cancel: bool) -> Decision:
+def answer_leaving(snapshot: Snapshot, by: str, *, cancel: bool) -> Decision:
     """Answer the question about leaving, where it is open."""
     if snapshot.leaving is None:
         return Decision()

@@ -44,11 +44,11 @@ def derive(policy: Policy, snapshot: Snapshot) -> DerivedState:
     if snapshot.verdict == "approved":
         return of_approved(policy, snapshot, pull, CardState.IN_REVIEW)
     if feedback_waits(snapshot):
-        return DerivedState(CardState.CHANGES_REQUESTED, changes_asked(policy, snapshot))
+        return DerivedState(CardState.CHANGES_REQUESTED, changes_asked(snapshot))
     return DerivedState(CardState.IN_REVIEW, f"{number} is waiting for a review")
 
 
-def changes_asked(policy: Policy, snapshot: Snapshot) -> str:
+def changes_asked(snapshot: Snapshot) -> str:
     """Say how the requested changes reach an agent."""
     number = snapshot.pending_threads
     threads = "the thread" if number == 1 else f"the {number:,} threads"

@@ -47,5 +47,5 @@ def _workflows(snapshot: Snapshot, given: CommandGiven) -> Decision:
     run, because = snapshot.live_run, (f"{given.by} allows changes of workflow files on this card",)
     allowed = Decision((CardToolAllowed(snapshot.card_id, WORKFLOWS, given.by),), because)
     if run and snapshot.question and subject_of(snapshot.question) is Subject.WORKFLOWS:
-        return allowed + choose_answer(snapshot, run, snapshot.question, given.by, Code.PUBLISH)
+        return allowed + choose_answer(run, snapshot.question, given.by, Code.PUBLISH)
     return allowed

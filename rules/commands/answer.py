@@ -6,10 +6,11 @@ from datetime import datetime
 from ledger.events.conversation import CommandGiven
 from ledger.rows.limit_answers import CHOSEN_ONLY, subject_of
 from ledger.rows.questions import QuestionRow
+from ledger.states import Door
 from rules.card.trigger import was_before
 from rules.chatops import replies
 from rules.chatops.offers import MAX_ASKED, CommandOffer, Urgency
-from rules.chatops.parser import BOX, door_of, question_of_choice, refusal_to_answer
+from rules.chatops.parser import door_of, question_of_choice, refusal_to_answer
 from rules.intents.outbound import Decision
 from rules.policy.model import Policy
 from rules.policy.roles import Role
@@ -48,11 +49,11 @@ def handle(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetim
     refused = refusal_to_answer(policy, subject_of(question), role=given.role, login=given.by)
     if refused:
         return replies.say(snapshot, given, refused)
-    picked, ticked = replies.find_option(question, given.argument), door_of(given.source) == BOX
+    picked, ticked = replies.find_option(question, given.argument), door_of(given.source) == Door.BOX
     if replies.is_undecided(question, given.argument) or (ticked and picked not in question.choices):
         text = f"Please choose a number ({replies.numbers(question)}): `/cardinal answer 1`."
         return replies.say(snapshot, given, text)
-    return replies.answer(snapshot, run, question, given.by, given.argument)
+    return replies.answer(run, question, given.by, given.argument)
 
 
 def _too_late(snapshot: Snapshot, given: CommandGiven, *, stale: bool) -> str:

@@ -8,10 +8,10 @@ from ledger.events.run import PlanApproved, PlanRebound, PlanRedirected, RunRequ
 from ledger.rows.limit_answers import Code, Subject, subject_of
 from ledger.rows.questions import QuestionRow
 from ledger.rows.runs import RunRow
-from ledger.states import RunState
+from ledger.states import Door, RunState
 from rules.card.trigger import was_before
 from rules.chatops.offers import CommandOffer, Urgency
-from rules.chatops.parser import plan_of_approval, refusal_to_answer
+from rules.chatops.parser import door_of, plan_of_approval, refusal_to_answer
 from rules.chatops.replies import beaten_by, choose_answer, describe_earlier_answer, say
 from rules.intents.outbound import Decision, Intent, UntickBoxes
 from rules.policy.model import Policy
@@ -99,11 +99,7 @@ def _stage(
     if was_before(given.said_at, question.asked_at, now):
         return say(snapshot, given, f"The question of {run.run_id} was posted after you wrote that: read it.")
     refused = refusal_to_answer(policy, subject_of(question), role=given.role, login=given.by)
-    return (
-        say(snapshot, given, refused)
-        if refused
-        else choose_answer(snapshot, run, question, given.by, Code.GO_ON)
-    )
+    return say(snapshot, given, refused) if refused else choose_answer(run, question, given.by, Code.GO_ON)
 
 
 def _stale(snapshot: Snapshot, run: RunRow, given: CommandGiven) -> Decision | None:
@@ -130,6 +126,6 @@ def _stale(snapshot: Snapshot, run: RunRow, given: CommandGiven) -> Decision | N
     text += " Approve it again if it still fits, or `/cardinal redirect <text>`."
     base = given.base or (snapshot.plan.base if snapshot.plan else "")
     rebind = PlanRebound(run.run_id, run.plan_revision, base, snapshot.policy_digest)
-    boxed = given.source.startswith("box:")
+    boxed = door_of(given.source) == Door.BOX
     untick: tuple[Intent, ...] = (UntickBoxes(card, given.place, given.comment_id),) if boxed else ()
     return Decision((rebind, *untick), (text,)) + say(snapshot, given, text)

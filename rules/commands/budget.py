@@ -68,6 +68,6 @@ def _go_on(snapshot: Snapshot, run: RunRow, given: CommandGiven, added_usd: floa
         return Decision()
     if subject_of(question) is Subject.BUDGET:
         text = budget_answer(added_usd)
-        return replies.record_answer(snapshot, run, question, given.by, Code.RAISED, text=text)
+        return replies.record_answer(run, question, given.by, Code.RAISED, text=text)
     text = f"{run.run_id} may spend {usd(added_usd)} more. Its question still needs an answer."
     return replies.say(snapshot, given, text)

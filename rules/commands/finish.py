@@ -28,4 +28,4 @@ def handle(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetim
             snapshot, given, f"{run.run_id} is already being cancelled. `/cardinal retry` starts another run."
         )
     because = f"{run.run_id} may finish, then the card goes to {code(snapshot.held_back)}"
-    return answer_leaving(snapshot, run, given.by, cancel=False) + Decision((), (because,))
+    return answer_leaving(snapshot, given.by, cancel=False) + Decision((), (because,))

@@ -1,16 +1,13 @@
 """Begin a run beside the card's from where another one stood: at its plan, a question, or a stage's end."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import replace
 from datetime import datetime
 
 from ledger.events.conversation import CommandGiven
-from ledger.events.run import RERUN
 from ledger.rows.runs import PastRun
-from rules.chatops.parser import door_of
 from rules.chatops.replies import say
-from rules.commands.rerun import RUN, find_obstacle, pick_agent, refuse_choice
-from rules.intents.internal import QueueRun
+from rules.commands.rerun import RUN, Wish, find_obstacle, queue_beside, with_whom
 from rules.intents.outbound import Decision
 from rules.policy.model import Policy
 from rules.policy.roles import Role
@@ -28,19 +25,7 @@ _WORD = re.compile(r"\s*([^\s=]+)[ \t=]*")
 _DASHES = re.compile(r"(?:--|—|–)(at|agent|model)")  # a telephone makes one dash of two
 
 
-@dataclass(frozen=True, slots=True)
-class ForkWish:
-    """The words of the command; empty where nothing is said. `wrong` is an option without its value."""
-
-    run: str = ""
-    at: str = ""
-    agent: str = ""
-    model: str = ""
-    words: str = ""
-    wrong: str = ""
-
-
-def read_fork(argument: str) -> ForkWish:
+def read_fork(argument: str) -> Wish:
     """Return the wish in the text after the command: a run and options, then words for the agent."""
     said: dict[str, str] = {}
     rest = argument
@@ -50,7 +35,7 @@ def read_fork(argument: str) -> ForkWish:
         if option:
             value = _WORD.match(rest, match.end())
             if value is None or _DASHES.fullmatch(value[1].strip("`")) or option[1] in said:
-                return ForkWish(wrong=word)
+                return Wish(wrong=word)
             said[option[1]], rest = value[1].strip("`"), rest[value.end() :]
         elif not word:
             rest = rest[match.end() :]
@@ -58,45 +43,25 @@ def read_fork(argument: str) -> ForkWish:
             said["run"], rest = word.lower(), rest[match.end() :]
         else:
             break
-    return ForkWish(**said, words=rest.strip())
+    return Wish(**said, words=rest.strip())
 
 
 def handle(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime) -> Decision:
     """Queue the run where the point is kept; it continues in the session where the same agent plays it."""
-    wish = read_fork(given.argument)
-    if wish.wrong:
-        return say(
-            snapshot, given, f"No run was started: {code(wish.wrong, 60)} is unclear. Write `{USAGE}`."
-        )
-    past = snapshot.past
-    because = _obstacle(snapshot, past, wish)
-    if because or past is None:
-        return say(snapshot, given, f"No run was started: {because}.")
-    choice = pick_agent(past, wish.agent, wish.model)
-    if choice and (unfit := refuse_choice(policy, given, past, choice)):
-        return say(snapshot, given, f"No run was started: {unfit}.")
+    wish, past = read_fork(given.argument), snapshot.past
+    queued = queue_beside(policy, given, past, wish, _obstacle(snapshot, past, wish))
+    if isinstance(queued, str) or past is None:
+        return say(snapshot, given, f"No run was started: {queued}.")
     run, point = past.run, _find_point(past, wish.at)
-    queued = QueueRun(
-        snapshot.card_id,
-        RERUN,
-        given.by,
-        plan_required=False,
-        mode=run.mode,
-        mode_rule="fork",
-        mode_value=run.run_id,
-        asked=wish.words,
-        door=door_of(given.source),
-        other_agent=choice,
-        again_of=run.run_id,
-        base_commit=past.base,
-        forked_at=point,
-    )
-    with_whom = f" with {code(choice, 80)}" if choice else ""
-    return Decision((queued,), (f"one begins where {run.run_id} stood at its {point}{with_whom}, beside it",))
+    forked = replace(queued, mode_rule="fork", asked=wish.words, base_commit=past.base, forked_at=point)
+    because = f"one begins where {run.run_id} stood at its {point}{with_whom(queued)}, beside it"
+    return Decision((forked,), (because,))
 
 
-def _obstacle(snapshot: Snapshot, past: PastRun | None, wish: ForkWish) -> str:
+def _obstacle(snapshot: Snapshot, past: PastRun | None, wish: Wish) -> str:
     """Return why that run cannot be forked there, with the way out; empty when it can."""
+    if wish.wrong:
+        return f"{code(wish.wrong, 60)} is unclear. Write `{USAGE}`"
     because = find_obstacle(snapshot, past, wish.run)
     if because or past is None:
         return because

@@ -7,7 +7,7 @@ from datetime import datetime
 from ledger.events.conversation import CommandGiven
 from ledger.events.preference import LimitsChosen
 from ledger.model.policy_settings import EFFORTS
-from rules.card.preferences import CardLimits, chosen_limits, describe_limits, limit_problem
+from rules.card.preferences import CardLimits, describe_limits, limit_problem, read_chosen_limits
 from rules.chatops.replies import say
 from rules.commands.budget import MAX_USD, MIN_USD
 from rules.intents.outbound import Decision
@@ -29,7 +29,7 @@ _SAY = "Say `/cardinal limit time 2h`, `turns 120`, `budget 5`, `effort high`, s
 def handle(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime) -> Decision:
     """Record the limits of runs that are queued from now on; a live run keeps its own."""
     words = given.argument.replace(",", " ").replace("=", " ").lower().split()
-    limits = _read(chosen_limits(snapshot), words)
+    limits = _read(read_chosen_limits(snapshot), words)
     if isinstance(limits, str):
         return say(snapshot, given, f"Nothing was changed: {limits}. {_SAY}" if limits else _SAY)
     if problem := limit_problem(policy, limits):

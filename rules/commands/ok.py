@@ -79,9 +79,7 @@ def _pass_on(
     run, question = snapshot.live_run, snapshot.question
     older = question and was_before(held.at, question.asked_at, now)  # it answers something else
     decision = (
-        listeners.steer(snapshot, run, words)
-        if run and older
-        else listeners.deliver(policy, snapshot, words, now)
+        listeners.steer(run, words) if run and older else listeners.deliver(policy, snapshot, words, now)
     )
     said = f"{held.author} wrote, and {given.by} lets it through:\n{held.text}"
     intents = (

@@ -1,7 +1,7 @@
 """Do again what a run did, beside it: with its briefing, policy and commit, or another agent."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from pydantic import ValidationError
@@ -34,12 +34,16 @@ _DASHES = re.compile(r"(?:--|—|–)(agent|model|base)")  # a telephone makes o
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """The words of the command; empty where nothing is said. `wrong` is a word that means nothing."""
+    """The words of a `rerun` or `fork`; empty where nothing is said. `wrong` is a word that means nothing, or
+    an option without its value.
+    """
 
     run: str = ""
     agent: str = ""
     model: str = ""
     base: str = AS_THEN
+    at: str = ""
+    words: str = ""
     wrong: str = ""
 
 
@@ -63,37 +67,48 @@ def read_wish(argument: str) -> Wish:
 
 def handle(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime) -> Decision:
     """Queue the run where the earlier one is known well enough, and the policy has that agent and model."""
-    wish = read_wish(given.argument)
-    if wish.wrong:
-        return say(
-            snapshot, given, f"No run was started: {code(wish.wrong, 60)} is unclear. Write `{USAGE}`."
-        )
-    past = snapshot.past
-    because = _obstacle(snapshot, past, wish)
+    wish, past = read_wish(given.argument), snapshot.past
+    queued = queue_beside(policy, given, past, wish, _obstacle(snapshot, past, wish))
+    if isinstance(queued, str) or past is None:
+        return say(snapshot, given, f"No run was started: {queued}.")
+    run, as_then = past.run, wish.base == AS_THEN
+    repeated = replace(
+        queued,
+        mode_rule="repeat",
+        asked=run.asked,
+        reproduces=run.reproduces,
+        base_commit=past.base if as_then else "",
+    )
+    where = "on its original commit" if as_then else "on today's base"
+    return Decision((repeated,), (f"{run.run_id} is done again{with_whom(queued)}, {where}, beside it",))
+
+
+def queue_beside(
+    policy: Policy, given: CommandGiven, past: PastRun | None, wish: Wish, because: str
+) -> QueueRun | str:
+    """Return the run beside the card's own that is like that one, or why there is none; `because` is what
+    else stands against it.
+    """
     if because or past is None:
-        return say(snapshot, given, f"No run was started: {because}.")
-    choice = pick_agent(past, wish.agent, wish.model)
-    if choice and (unfit := refuse_choice(policy, given, past, choice)):
-        return say(snapshot, given, f"No run was started: {unfit}.")
-    run = past.run
-    queued = QueueRun(
-        snapshot.card_id,
+        return because
+    choice, run = _pick_agent(past, wish), past.run
+    if choice and (unfit := _refuse_choice(policy, given, past, choice)):
+        return unfit
+    return QueueRun(
+        given.card_id,
         RERUN,
         given.by,
         plan_required=False,
         mode=run.mode,
-        mode_rule="repeat",
         mode_value=run.run_id,
-        asked=run.asked,
-        reproduces=run.reproduces,
         door=door_of(given.source),
         other_agent=choice,
         again_of=run.run_id,
-        base_commit=past.base if wish.base == AS_THEN else "",
     )
-    with_whom = f" with {code(choice, 80)}" if choice else ""
-    where = "on its original commit" if wish.base == AS_THEN else "on today's base"
-    return Decision((queued,), (f"{run.run_id} is done again{with_whom}, {where}, beside it",))
+
+
+def with_whom(queued: QueueRun) -> str:
+    return f" with {code(queued.other_agent, 80)}" if queued.other_agent else ""
 
 
 def find_obstacle(snapshot: Snapshot, past: PastRun | None, named: str) -> str:
@@ -114,6 +129,8 @@ def find_obstacle(snapshot: Snapshot, past: PastRun | None, named: str) -> str:
 
 def _obstacle(snapshot: Snapshot, past: PastRun | None, wish: Wish) -> str:
     """Return why that run cannot be done again, with the way out; empty when it can."""
+    if wish.wrong:
+        return f"{code(wish.wrong, 60)} is unclear. Write `{USAGE}`"
     if past is None or snapshot.archived:
         return find_obstacle(snapshot, past, wish.run)
     run = past.run
@@ -139,15 +156,15 @@ def _settings_of(past: PastRun) -> ColumnPolicy | None:
         return None
 
 
-def pick_agent(past: PastRun, agent: str, model: str) -> str:
+def _pick_agent(past: PastRun, wish: Wish) -> str:
     """Return the agent, with its model, that is to play it; empty for that of then."""
-    if not (agent or model):
+    if not (wish.agent or wish.model):
         return ""
-    agent = agent or past.run.agent
-    return f"{agent}/{model}" if model else agent
+    agent = wish.agent or past.run.agent
+    return f"{agent}/{wish.model}" if wish.model else agent
 
 
-def refuse_choice(policy: Policy, given: CommandGiven, past: PastRun, choice: str) -> str:
+def _refuse_choice(policy: Policy, given: CommandGiven, past: PastRun, choice: str) -> str:
     """Return why that person may choose no agent, or not this one; empty where they may, as by
     `/cardinal agent`.
     """

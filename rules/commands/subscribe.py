@@ -5,7 +5,8 @@ from datetime import datetime
 from ledger.events.conversation import CommandGiven
 from ledger.events.subscription import CardSubscribed
 from ledger.ids import RunId
-from rules.chatops.parser import CLI, door_of
+from ledger.states import Door
+from rules.chatops.parser import door_of
 from rules.chatops.replies import say
 from rules.intents.outbound import Decision
 from rules.policy.model import Policy
@@ -20,7 +21,7 @@ TAKES = "optional"
 
 def handle(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime) -> Decision:
     """Record it; general exclusions by the person, or the operator for them, do not hold for this card."""
-    if door_of(given.source) == CLI:
+    if door_of(given.source) == Door.CLI:
         return say(snapshot, given, "Only a GitHub account can follow a card: nothing was changed.")
     wanted, run = given.argument.strip().lower(), snapshot.live_run
     if wanted not in ("", "run"):

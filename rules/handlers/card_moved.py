@@ -64,7 +64,7 @@ def serve_move(policy: Policy, snapshot: Snapshot, event: CardMoved, now: dateti
     if run and is_leaving(event, run):
         return apply_on_leave(policy, snapshot, event, run, now)
     if run:
-        return serve_return(policy, snapshot, event, run)
+        return serve_return(policy, snapshot, event)
     if event.before is None and _nobody_dragged(policy, snapshot):
         return derive_state(policy, snapshot, UNDRAGGED)
     return exit_from(policy, snapshot, event.before, now) + enter_column(policy, snapshot, now)

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from ledger.events.pull import ChecksSettled
 from ledger.events.run import RunEnded
 from ledger.model.run_modes import INVESTIGATE, PLACES
-from ledger.states import CardState, Ending, Reason
+from ledger.states import CardState, Door, Ending, Reason
 from rules.answers import answers
 from rules.card.state import change_state, derive_state, explain, feedback_waits
 from rules.intents.internal import QueueRun
@@ -49,7 +49,7 @@ def judge_ci(policy: Policy, snapshot: Snapshot, event: ChecksSettled, now: date
         plan_required=False,
         mode_rule=mode.rule,
         mode_value=mode.value,
-        door="checks",
+        door=Door.CHECKS,
     )
     return Decision((repair,), (f"{_names(mine)} is red",))
 

@@ -7,10 +7,10 @@ from ledger.event import Event
 from ledger.events.conversation import CommandGiven, CommandRefused
 from ledger.events.run import BY_PUSH, PlanRebound
 from ledger.rows.runs import RunRow
-from ledger.states import Ending
+from ledger.states import Door, Ending
 from rules.answers import answers
 from rules.card.trigger import is_to_come, was_before
-from rules.chatops.parser import APART, API, BOX, BOXES, BUTTON, CLI, REPLY, door_of
+from rules.chatops.parser import APART, BOXES, door_of
 from rules.chatops.replies import AT_ONCE, about, say, talk_of
 from rules.commands import block, ok
 from rules.handlers import check_buttons
@@ -78,7 +78,7 @@ def _first(snapshot: Snapshot, given: CommandGiven, now: datetime) -> _Done:
     ):
         return run.stop_by, f"cancelled {run.run_id}"
     if command in _STARTS and run is not None and run.alive:
-        return ("" if run.door == "checks" else run.by), f"started {run.run_id}"
+        return ("" if run.door == Door.CHECKS else run.by), f"started {run.run_id}"
     match command:
         case "block" | "claim" if not block.blocker(given):
             return _find_stop(snapshot, "card")
@@ -120,10 +120,10 @@ def obey_command(policy: Policy, snapshot: Snapshot, event: CommandGiven, now: d
     """Obey the command; its comment gets a thumb, or eyes where there was nothing to do but to answer."""
     if snapshot.paced > policy.limits.commands_per_minute and event.command not in ALWAYS:
         return _too_fast(policy, snapshot, event, now)
-    if door_of(event.source) in (BUTTON, *APART):
+    if door_of(event.source) in (Door.BUTTON, *APART):
         return _obey_press(policy, snapshot, event, now)
     decision = _limit_answers(_obey(policy, snapshot, event, now), event, now)
-    if door_of(event.source) == BOX:
+    if door_of(event.source) == Door.BOX:
         # The tick stays in the comment until it is written anew; a reaction to oneself would say nothing.
         run = snapshot.run
         again: tuple[Intent, ...] = (WriteRunComment(snapshot.card_id, run.run_id),) if run else ()
@@ -158,11 +158,12 @@ def _obey_press(policy: Policy, snapshot: Snapshot, event: CommandGiven, now: da
 def _report(snapshot: Snapshot, decision: Decision, event: CommandGiven) -> Decision:
     """Report on the card a command that nobody can see there, with its answer, in one comment."""
     argument = plain(event.argument, MAX_SHOWN)
-    where = {
-        API: f"by a program (token {code(event.via, 60)})",
-        CLI: f"on the command line of Cardinal's host (as {code(event.via, 60)})",
-        REPLY: f"by {plain(event.via, 60)}",
-    }.get(event.place, "on Cardinal's page")
+    ways: dict[str, str] = {
+        Door.API: f"by a program (token {code(event.via, 60)})",
+        Door.CLI: f"on the command line of Cardinal's host (as {code(event.via, 60)})",
+        Door.REPLY: f"by {plain(event.via, 60)}",
+    }
+    where = ways.get(event.place, "on Cardinal's page")
     said = f"{code(event.by, 40)} gave `/cardinal {event.command}` {where}"
     said += f": “{argument}”." if argument else "."
     said_on_card = [intent for intent in decision.intents if isinstance(intent, Say)]
@@ -196,9 +197,9 @@ def _too_fast(policy: Policy, snapshot: Snapshot, event: CommandGiven, now: date
     )
     pace = f"pace:{event.by}:{now:%Y%m%d%H}"
     marks: tuple[Intent, ...] = (React(card, event.place, event.comment_id, "confused"),)
-    if door_of(event.source) == BOX:
+    if door_of(event.source) == Door.BOX:
         marks = (UntickBoxes(card, event.place, event.comment_id),)
-    elif door_of(event.source) in (BUTTON, *APART):
+    elif door_of(event.source) in (Door.BUTTON, *APART):
         marks = ()
     return Decision((*marks, Say(card, pace, text, place)), (text,))
 
@@ -207,13 +208,13 @@ def _too_fast(policy: Policy, snapshot: Snapshot, event: CommandGiven, now: date
 def explain_refusal(policy: Policy, snapshot: Snapshot, event: CommandRefused, now: datetime) -> Decision:
     """Say why the command was refused and which role it needs; a box that was ticked is restored."""
     card, place = snapshot.card_id, talk_of(event)
-    if door_of(event.command) in (BUTTON, *APART):
+    if door_of(event.command) in (Door.BUTTON, *APART):
         # Once an hour for each button or form and person: it can be pressed without end.
         once = f"{event.command}:{event.by}:{now:%Y%m%d%H}"
         return _limit_answers(
             Decision((Say(card, once, event.because, place),), (event.because,)), event, now
         )
-    if door_of(event.command) == BOX:
+    if door_of(event.command) == Door.BOX:
         ticked = f"command:{event.comment_id}:{event.by}:{event.command}"
         untick = UntickBoxes(card, event.place, event.comment_id)
         return Decision((untick, Say(card, ticked, event.because, place)), (event.because,))

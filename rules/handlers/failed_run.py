@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from ledger.events.run import OWN, RunEnded, RunQueued
 from ledger.ids import CardId, RunId
 from ledger.rows.runs import RunRow
-from ledger.states import Ending
+from ledger.states import Door, Ending
 from rules.intents.outbound import Decision, Say
 from rules.policy.board import CAPS
 from rules.policy.column import ColumnPolicy
@@ -15,7 +15,6 @@ from rules.runs.start import queue_card, start_obstacle
 from rules.snapshot import Snapshot
 from rules.text import code
 
-DOOR, PARENT = "policy", "parent"
 # Reasons of RunEnded for which another agent may do better; all others are of the place, or of people.
 OF_AGENT = frozenset({"agent_error", "gave_up", "stalled", "no_changes", "validation", "guardrail"})
 
@@ -33,7 +32,7 @@ def try_another(policy: Policy, snapshot: Snapshot, run: RunRow, event: RunEnded
     if lately >= policy.limits.automatic_runs_per_hour:
         return Decision((), (f"{lately} runs began within an hour, so {other} does not try",))
     mode = again(policy, snapshot)
-    return queue_card(policy, snapshot, by=run.by, door=DOOR, mode=mode, other_agent=other)
+    return queue_card(policy, snapshot, by=run.by, door=Door.POLICY, mode=mode, other_agent=other)
 
 
 def _has_failed(policy: Policy, column: ColumnPolicy, run: RunRow, other: str) -> bool:
@@ -54,7 +53,7 @@ def retry_part(policy: Policy, snapshot: Snapshot, failed: RunId, *, by: str, wh
     if because := start_obstacle(policy, snapshot):
         said = f"#{snapshot.number} was not retried: {because}."
         return Decision((Say(whole, f"part:{failed}", said),), (said,))
-    return queue_card(policy, snapshot, by=by, door=PARENT, mode=again(policy, snapshot))
+    return queue_card(policy, snapshot, by=by, door=Door.PARENT, mode=again(policy, snapshot))
 
 
 def tell_fallback(snapshot: Snapshot, event: RunQueued) -> Decision:

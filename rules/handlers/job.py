@@ -29,7 +29,7 @@ def place_known_card(_policy: Policy, snapshot: Snapshot, _event: JobMade, _now:
     return _place(snapshot)
 
 
-def add_requested_budget(snapshot: Snapshot, event: RunQueued, now: datetime) -> Decision:
+def add_requested_budget(snapshot: Snapshot, event: RunQueued) -> Decision:
     """Add the budget that was asked for to that of the card's first run."""
     job = snapshot.job
     if job is None or not job.budget_usd or event.attempt != 1:

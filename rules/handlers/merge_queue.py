@@ -80,7 +80,7 @@ def follow_check(policy: Policy, snapshot: Snapshot, event: RunEvent, now: datet
     """Follow a run that only checks; at its end the branch is rebased if another was merged meanwhile."""
     if isinstance(event, RunEnded) and snapshot.open_pull and not snapshot.archived:
         if event.reason == CONFLICT:
-            return _stuck(snapshot, event)
+            return _say_stuck(snapshot, event)
         again = _is_outdated(snapshot, event) and event.ending is not Ending.CANCELLED
         decision = after_merge(policy, snapshot, now) if again else Decision()
         if any(isinstance(intent, QueueRun) for intent in decision.intents):
@@ -96,7 +96,7 @@ def _is_outdated(snapshot: Snapshot, event: RunEnded) -> bool:
     return moved_at >= check.claimed_at
 
 
-def _stuck(snapshot: Snapshot, event: RunEnded) -> Decision:
+def _say_stuck(snapshot: Snapshot, event: RunEnded) -> Decision:
     """Say why the branch could not be rebased, and the next step."""
     because = plain(event.detail, 500)
     say = Say(snapshot.card_id, f"rebase:{event.run_id}", sentence(because), "pull")

@@ -54,7 +54,7 @@ def take_review(policy: Policy, snapshot: Snapshot, event: ReviewSubmitted, now:
         return Decision((), (f"{snapshot.live_run.run_id} is alive: the review is waiting for its end",))
     if event.verdict == "approved":
         return _show_approval(policy, snapshot, event, now)
-    request = changes_asked(policy, snapshot)
+    request = changes_asked(snapshot)
     if onward := _send_on(policy, snapshot, event):
         goes = f"the card goes to {plain(onward.column, 60)} for it, as its policy says"
         return change_state(policy, snapshot, CardState.CHANGES_REQUESTED, goes) + Decision(

@@ -142,7 +142,7 @@ def show_step(policy: Policy, snapshot: Snapshot, event: runs.RunEvent, now: dat
         decision = _post_plan(snapshot, run) + decision
     if isinstance(event, runs.RunQueued):
         decision += overlap.notice_overlap(policy, snapshot, run) + failed_run.tell_fallback(snapshot, event)
-        decision += job.add_requested_budget(snapshot, event, now)
+        decision += job.add_requested_budget(snapshot, event)
     if run.state is RunState.QUEUED:
         decision += ask_about_blockers(policy, snapshot, run.run_id)
     return decision + _meanwhile(snapshot, run, event) + came_through(snapshot, run, event)

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 from ledger.events.conversation import CommandGiven
 from ledger.model.run_modes import FIX, INVESTIGATE, PLACES
-from ledger.states import CardState, Ending
+from ledger.states import CardState, Door, Ending
 from rules.card.agent_choice import unknown_labels
 from rules.card.state import change_state, derive_state, feedback_waits
 from rules.card.target_repository import ask_repository as ask_for_repository
@@ -67,7 +67,7 @@ def start(policy: Policy, snapshot: Snapshot, *, by: str, now: datetime) -> Deci
     if lately >= policy.limits.automatic_runs_per_hour:
         said = f"{lately} runs began within an hour: is an automation dragging it? /cardinal retry starts one"
         return change_state(policy, snapshot, CardState.BLOCKED, said)
-    return queue_card(policy, snapshot, by=by, door="board")
+    return queue_card(policy, snapshot, by=by, door=Door.BOARD)
 
 
 def queue_card(

@@ -6,9 +6,8 @@ names that nobody can guess, stand where the repository's own tests stand, in th
 
 import re
 import secrets
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from posixpath import basename, dirname, join, splitext
 
 from runner.checks.summary import Language, Runner
@@ -47,7 +46,6 @@ _FROM = re.compile(
 )
 _IMPORT = re.compile(r"^import[ \t]++([\w.][\w., \t]{0,999}+)$", re.MULTILINE)
 _NAMED = re.compile(r"\s*([\w.]{1,200})(?:\s+as\s+(\w{1,200}))?\s*")
-Choose = Callable[[list[str]], str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,28 +72,25 @@ def neighbours(language: Language, files: Iterable[str], known: Collection[str])
     return tuple(of_folder.values())[:MAX_FOLDERS]
 
 
-def write_canary(
-    runner: Runner, beside: str, texts: Sequence[str], choose: Choose = secrets.choice
-) -> PlantedFile:
+def write_canary(runner: Runner, beside: str, texts: Sequence[str]) -> PlantedFile:
     """Return the tests for the folder of `beside`; `texts` are its tests' contents, that of `beside` first.
 
     They fail in the usual ways, since a program may have spoilt only one.
     """
 
-    named = partial(_name, choose)
     text, folder, file = texts[0] if texts else "", dirname(beside), basename(beside)
-    name, word, value = named(), choose(_WORDS), choose([str(number) for number in range(11, 99)])
+    name, word, value = _name(), secrets.choice(_WORDS), str(11 + secrets.randbelow(88))
     names: tuple[str, ...] = (name,)
     match runner.language:
         case Language.PYTHON:
             path = f"{name}_test.py" if file.endswith("_test.py") else f"test_{name}.py"
-            names = tuple(named() for _ in (*_CASES, *_FUNCTIONS))
+            names = tuple(_name() for _ in (*_CASES, *_FUNCTIONS))
             content = _python(word, names, value, texts[0] if texts else "")
         case Language.JAVASCRIPT:
             ending = _ENDING.search(file)
             path = f"{name}{ending[0] if ending else splitext(file)[1]}"
             fails = _EXPECTS if runner.name in _EXPECTING else _ASSERTS
-            names = tuple(named() for _ in range(2 * len(fails)))
+            names = tuple(_name() for _ in range(2 * len(fails)))
             content = _javascript(runner.name, texts, names, [each.format(word, value) for each in fails])
         case Language.GO:
             package = re.search(r"^package\s+(\w+)", text, re.MULTILINE)
@@ -152,8 +147,8 @@ _EXPECTS = (
 _EXPECTING = ("jest", "vitest", "bun test")
 
 
-def _name(choose: Choose) -> str:
-    return "_".join(choose(_WORDS) for _ in range(3))
+def _name() -> str:
+    return "_".join(secrets.choice(_WORDS) for _ in range(3))
 
 
 def _title(name: str) -> str:

@@ -77,11 +77,9 @@ class Doubt:
 class Baseline:
     """The ways of a command on the default branch with tests that must fail beside the others.
 
-    `runner` is the entry whose summary it prints, or empty; `tests` are those of the repository;
-    `named` counts
-    the tests of Cardinal's that it names as failing. `why` says why there is no second witness;
-    `unknown`: it could
-    not be run there to its end.
+    `runner` is the entry whose summary it prints, or empty; `tests` are those of the repository; `named`
+    counts the tests of Cardinal's that it names as failing. `why` says why there is no second witness;
+    `unknown`: it could not be run there to its end.
     """
 
     runner: str = ""

@@ -25,7 +25,7 @@ def exports(mirrors: Path) -> Iterator[tuple[Path, RunId, int]]:
         yield path, RunId(run_id), int(generation) if generation.isdigit() else 0
 
 
-def unfinished_mirrors(mirrors: Path) -> tuple[Path, ...]:
+def list_unfinished_mirrors(mirrors: Path) -> tuple[Path, ...]:
     """Return what runs left that were killed while they made a mirror, and what others make just now."""
     return tuple(sorted(mirrors.glob(f"*{HALF_MADE}")))
 

@@ -61,10 +61,7 @@ _MEMORY_BYTES, _TRANSFER_MEMORY_BYTES = 1_500_000_000, 6_000_000_000
 _NO_MEMORY = re.compile(r"^(?:fatal|error): .*(?:out of memory|Cannot allocate memory)", re.IGNORECASE | re.M)
 _DIED = re.compile(r"^(?:fatal|error): .*died of signal (\d+)", re.M)
 LOCK_S = 120
-
-
-def arguments(settings: Mapping[str, str] = SETTINGS) -> tuple[str, ...]:
-    return ("git", *(part for name, value in settings.items() for part in ("-c", f"{name}={value}")))
+_GIT = ("git", *(part for name, value in SETTINGS.items() for part in ("-c", f"{name}={value}")))
 
 
 def run_git(
@@ -91,7 +88,7 @@ def run_git(
     queue = () if lock is None else ("flock", "--no-fork", "--timeout", str(lock_s), str(lock))
     limits = _bounds(timeout_s, transfers)
     child = Child(
-        (*queue, *arguments(), *words),
+        (*queue, *_GIT, *words),
         env={**_ENVIRONMENT, **({"GIT_DIR": "."} if bare else {}), **(more_env or {})},
         cwd=folder,
         cap_bytes=_OUTPUT_BYTES,

@@ -93,7 +93,7 @@ def _diffs(mirror: Mirror, pairs: list[tuple[str, str]]) -> Differences:
         pair = ("", "")
         for row in said.splitlines():
             if row.startswith(":"):
-                rows[pair].append(_parse_row(row, ""))
+                rows[pair].append(_parse_row(row))
             else:
                 old, _, new = row.partition(" ")
                 pair = (old, new)
@@ -103,7 +103,7 @@ def _diffs(mirror: Mirror, pairs: list[tuple[str, str]]) -> Differences:
     return rows
 
 
-def _parse_row(row: str, commit: str) -> Touched:
+def _parse_row(row: str) -> Touched:
     match = _RAW.fullmatch(row)
     if match is None:
         raise GitError("diff-tree", f"an odd answer: {row[:100]}")
@@ -114,7 +114,6 @@ def _parse_row(row: str, commit: str) -> Touched:
         mode=mode,
         before_object=before,
         object=after,
-        commit=commit,
     )
 
 

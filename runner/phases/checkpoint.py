@@ -6,6 +6,7 @@ import io
 import json
 import logging
 import re
+import shutil
 import tarfile
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -14,7 +15,6 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from io import FileIO
 from pathlib import Path
-from typing import Any
 
 from ledger.events.artifact import TRANSCRIPT
 from ledger.events.run import Progressed, RunEvent
@@ -22,7 +22,7 @@ from ledger.events.workspace import Checkpointed, WorkspaceRestored
 from ledger.ids import RunId
 from ledger.states import Ending
 from ledger.views.checkpoints import CheckpointRow
-from runner.artifacts.backend import Beat, StoreError
+from runner.artifacts.backend import CHUNK_BYTES, Beat, StoreError
 from runner.artifacts.store import CAP_BYTES, BlobStore, open_store, store_of
 from runner.checks.places import tenancy
 from runner.errors import (
@@ -41,7 +41,7 @@ from runner.run.run_spec import Origin, RunSpec
 from runner.session.context import CheckpointPace, RunContext
 from runner.session.keep import keep
 from runner.session.records import transcript_of
-from runner.text.plain import one_line, redact
+from runner.text.plain import each_text, one_line, redact
 from runner.text.untrusted import flat
 
 MAX_FILES = 1_000
@@ -97,17 +97,9 @@ def _clean_line(raw: bytes) -> bytes:
     if redact(line) == line:
         return raw
     try:
-        return json.dumps(_redact_all(json.loads(line)), ensure_ascii=False).encode("utf-8", "replace")
+        return json.dumps(each_text(json.loads(line), redact), ensure_ascii=False).encode("utf-8", "replace")
     except (ValueError, RecursionError):
         return redact(line).encode("utf-8", "replace")
-
-
-def _redact_all(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {name: _redact_all(item) for name, item in value.items()}
-    if isinstance(value, list):
-        return [_redact_all(item) for item in value]
-    return redact(value) if isinstance(value, str) else value
 
 
 MAX_BUNDLE_BYTES = 200_000_000  # commits and uncommitted files together, as git packs them
@@ -391,7 +383,7 @@ def _bring_files(run: RunContext, brought: Brought) -> None:
         bundle = run.spec.paths.mirrors / f"{run_id}-{run.log.generation}.bundle"
         try:
             with file, bundle.open("wb") as copy:
-                copy.writelines(iter(lambda: file.read(1 << 20), b""))
+                shutil.copyfileobj(file, copy, CHUNK_BYTES)
             files = run.mirror.take_bundle(bundle, f"{run_id}-{FILES}", f"refs/cardinal/{FILES}")
         except (RepositoryError, CommandTimeoutError) as error:
             brought.missing.append(f"commits and files: {one_line(str(error), _WHY_CHARS)}")
@@ -453,7 +445,7 @@ def as_folder(run: RunContext, archive: FileIO) -> Iterator[Path]:
     with _folder(run) as folder:
         folder.chmod(0o755)  # the user inside reads it
         with archive, (folder / "session.tar.gz").open("wb") as copy:
-            copy.writelines(iter(lambda: archive.read(1 << 20), b""))
+            shutil.copyfileobj(archive, copy, CHUNK_BYTES)
         yield folder
 
 

@@ -44,17 +44,19 @@ def rebase_branch(run: RunContext, heads: Heads) -> str:
             _note(run, before, heads.branch, heads.base)
         return heads.branch
     if any(len(commit.parents) > 1 for commit in mirror.commits(heads.branch, heads.base)):
-        raise _stuck(run, "it has merge commits, which a rebase would drop")
+        raise _fail_rebase(run, "it has merge commits, which a rebase would drop")
     mirror.remember(_before(run), heads.branch)
     run.checkout.clone(spec.branch, spec.base_branch, heads)
     record_base_head(run, heads.branch)
     conflicts = run.checkout.put_on(heads.base, f"Unfinished work before run {spec.run_id}")
     if conflicts:
         more = " …" if len(conflicts) > _SHOWN else ""
-        raise _stuck(run, f"both change {', '.join(conflicts[:_SHOWN])}{more}")
+        raise _fail_rebase(run, f"both change {', '.join(conflicts[:_SHOWN])}{more}")
     head = export_commit(run, run.checkout.commit())
     if lost := list_lost_commits(run, head):
-        raise _stuck(run, f"commit {lost[0].commit[:8]} by {one_line(lost[0].author, 80)!r} would be altered")
+        raise _fail_rebase(
+            run, f"commit {lost[0].commit[:8]} by {one_line(lost[0].author, 80)!r} would be altered"
+        )
     try:
         head = push(run, head)
     except MovedBranchError as error:
@@ -101,7 +103,7 @@ def _before(run: RunContext) -> str:
     return f"{run.spec.run_id}-before"
 
 
-def _stuck(run: RunContext, why: str) -> Exception:
+def _fail_rebase(run: RunContext, why: str) -> Exception:
     spec = run.spec
     way_out = _WAY_OUT.format(base=spec.base_branch, branch=spec.branch)
     return fail("conflict", f"{spec.branch} cannot be rebased on {spec.base_branch}: {why}; {way_out}")

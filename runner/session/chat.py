@@ -47,7 +47,6 @@ def ask_once(
     places: HostPaths,
     timeout_s: float,
     workspace: str = "local",
-    image: str = "",
     allow_unsandboxed: bool = False,
     providers: Mapping[str, Provider] | None = None,
     effort: str = "",
@@ -60,9 +59,7 @@ def ask_once(
     player = agents.load(agent, places.agents)
     workspaces.require_program(player, workspace)
     name = f"chat-{uuid.uuid4().hex}"
-    room = workspaces.load(workspace).open(
-        places, Tenancy(CardId(name), RunId(name), image=image or player.image)
-    )
+    room = workspaces.load(workspace).open(places, Tenancy(CardId(name), RunId(name), image=player.image))
     task = contract.Task(
         phase=contract.Phase.CHAT,
         turn="chat",

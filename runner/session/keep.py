@@ -41,25 +41,15 @@ def artifact_events(run: RunContext, name: str, kind: str, stored: Stored) -> tu
     if known.get((name, stored.digest)) is not None:
         return ()
     again = any(digest == stored.digest for _, digest in known)  # it is there once, under whatever name
-    if stored.lost:
-        return (
-            ArtifactDropped(
-                run_id=run_id,
-                name=name,
-                digest=stored.digest,
-                reason=STORE,
-                kind=kind,
-                size_bytes=stored.size_bytes,
-            ),
-        )
     held = {digest: size for (_, digest), size in known.items()}
-    if not again and sum(held.values()) + stored.size_bytes > run.spec.limits.kept_bytes:
+    has_room = again or sum(held.values()) + stored.size_bytes <= run.spec.limits.kept_bytes
+    if stored.lost or not has_room:
         return (
             ArtifactDropped(
                 run_id=run_id,
                 name=name,
                 digest=stored.digest,
-                reason=SHARE,
+                reason=STORE if stored.lost else SHARE,
                 kind=kind,
                 size_bytes=stored.size_bytes,
             ),

@@ -13,7 +13,7 @@ import pytest
 from playwright.sync_api import Page, expect
 from werkzeug.serving import WSGIRequestHandler, make_server
 
-from bot.runspec import builder
+from bot.runspec.host_paths import make_host_paths
 from bot.web.app import make_app
 from ledger.events.artifact import ArtifactKept
 from ledger.ids import RunId
@@ -46,7 +46,7 @@ class Served:
         """Let the run keep a screenshot."""
         raw = picture()
         digest = hashlib.sha256(raw).hexdigest()
-        file = builder.artifact_places(self.cardinal.services.config).artifacts / digest[:2] / digest
+        file = make_host_paths(self.cardinal.services.config).artifacts / digest[:2] / digest
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_bytes(raw)
         with event_store.writing(self.cardinal.services.engine) as db:

@@ -107,8 +107,8 @@ def test_cardinal_reads_each_persons_role(hub: Hub, repository: str) -> None:
 
 def test_the_rate_limit_stands_on_every_answer(hub: Hub, repository: str) -> None:
     hub.rest("GET", f"/repos/{repository}")
-    before = hub.budget.seen()[0].windows["core"]
+    before = hub.budget.read_usage()[0].windows["core"]
     hub.rest("GET", f"/repos/{repository}")
-    after = hub.budget.seen()[0].windows["core"]
+    after = hub.budget.read_usage()[0].windows["core"]
     assert after.limit >= 5000
     assert before.remaining - after.remaining == 1

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from bot.github.api import pulls, repositories, reviews
-from bot.github.api.pulls import PullLook
+from bot.github.api.pulls import PullReading
 from bot.github.client import Hub
 from bot.github.errors import ConflictError, NotFoundError, RefusedError
 from tests.peer.side import ADMIN, BOT, WRITER, Side
@@ -14,7 +14,7 @@ from tests.peer.side import ADMIN, BOT, WRITER, Side
 BRANCH = "cardinal/1-totals"
 
 
-def opened(hub: Hub, side: Side, repository: str, branch: str = BRANCH) -> PullLook:
+def opened(hub: Hub, side: Side, repository: str, branch: str = BRANCH) -> PullReading:
     """Return a draft of Cardinal's for a branch with one commit."""
     side.write(repository, branch)
     return pulls.open_draft(hub, repository, branch=branch, title="Totals", body="They add up.")

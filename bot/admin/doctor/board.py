@@ -111,7 +111,7 @@ def headers(context: DoctorContext) -> Iterator[CheckResult]:
         stale = [
             column.name
             for column in board.columns
-            if expected_header(context, board, column.name) != column.description
+            if find_expected_header(context, board, column.name) != column.description
         ]
         if not stale:
             yield ok("columns", "the column descriptions say what a drag does")
@@ -127,7 +127,7 @@ def headers(context: DoctorContext) -> Iterator[CheckResult]:
             yield warn("columns", message, "run `cardinal doctor --fix`", mends="columns")
 
 
-def expected_header(context: DoctorContext, board: BoardRow, column: str) -> str | None:
+def find_expected_header(context: DoctorContext, board: BoardRow, column: str) -> str | None:
     """Return the description that a column should have: its present one where the policy does not name it."""
     policy = context.read(partial(policies_in_force.in_force, board_id=board.board_id), None)
     column_policy = policy.column(column) if policy else None
@@ -172,7 +172,7 @@ def _describe_columns(context: DoctorContext) -> str:
     written = 0
     for board in context.boards():
         descriptions = {
-            column.name: expected_header(context, board, column.name) or "" for column in board.columns
+            column.name: find_expected_header(context, board, column.name) or "" for column in board.columns
         }
         written += projects.describe_columns(context.hub.at(board.owner), board.status_field_id, descriptions)
     return f"column descriptions written on {written} boards"

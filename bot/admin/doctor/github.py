@@ -235,7 +235,7 @@ def budget(context: DoctorContext) -> Iterator[CheckResult]:
 
 
 def _seconds_left(budget: ApiBudget, ceiling: int | None) -> Iterator[CheckResult]:
-    usage, now_s = budget.seen()
+    usage, now_s = budget.read_usage()
     if usage.closed_until_s > now_s:
         message = (
             f"GitHub asked for a pause: no requests for {usage.closed_until_s - now_s:.0f} s nothing is asked"

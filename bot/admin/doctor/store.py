@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from io import BytesIO
 
 from bot.admin.doctor import CheckResult, DoctorContext, fail, ok
-from bot.runspec import builder
+from bot.runspec.host_paths import make_host_paths
 from bot.runspec.store_mark import mark_store
 from runner.artifacts.backend import StoreError
 from runner.artifacts.store import open_store
@@ -16,7 +16,7 @@ _PROBE_BYTES = 64
 
 def store(context: DoctorContext) -> Iterator[CheckResult]:
     """Can a few bytes be stored, read back and deleted?"""
-    paths = mark_store(builder.artifact_places(context.config), context.engine)
+    paths = mark_store(make_host_paths(context.config), context.engine)
     if not paths.store.address and not context.config.home.exists():
         return  # there is no home to write to yet
     blobs, probe = open_store(paths.store, paths.artifacts), secrets.token_bytes(_PROBE_BYTES)

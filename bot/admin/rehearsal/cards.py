@@ -1,4 +1,4 @@
-"""Beliefs about the board: cards, columns, who moved them, the sweep."""
+"""Beliefs about the board (cards, columns, movers, the sweep), tried by `cardinal rehearse` on its own."""
 
 from contextlib import suppress
 
@@ -133,7 +133,7 @@ def filters_columns(stage: RehearsalStage) -> Facts:
 )
 def pays_one_point(stage: RehearsalStage) -> Facts:
     def count_remaining_points() -> int:
-        hour = stage.hub.budget.seen()[0].windows.get("graphql")
+        hour = stage.hub.budget.read_usage()[0].windows.get("graphql")
         if hour is None:
             raise NotTriedError("this server has no limits")
         return hour.remaining

@@ -1,4 +1,4 @@
-"""Beliefs about commits, checks, pull requests, reviews and merges."""
+"""Beliefs about commits, checks, pull requests and merges, tried by `cardinal rehearse` on its own."""
 
 from urllib.parse import quote
 

@@ -105,4 +105,4 @@ def _has_mail(stage: RehearsalStage) -> bool:
 
 
 def _points_left_of_hour(hub: Hub) -> dict[str, int]:
-    return {name: hour.remaining for name, hour in hub.budget.seen()[0].windows.items()}
+    return {name: hour.remaining for name, hour in hub.budget.read_usage()[0].windows.items()}

@@ -309,12 +309,12 @@ class RehearsalStage:
             pull = self.hub.rest("POST", path, body=words).body
         return pull
 
-    def look_at_pull(self) -> pulls.PullLook:
+    def look_at_pull(self) -> pulls.PullReading:
         """Read the pull request."""
         return pulls.read(self.hub, self.repository, int(self.pull["number"]))
 
     @material
-    def ready_pull(self) -> pulls.PullLook:
+    def ready_pull(self) -> pulls.PullReading:
         reviews.mark_ready(self.hub, self.repository, str(self.pull["node_id"]), self.look_at_pull().head)
         return self.until(self.look_at_pull, lambda pull: pull.mergeable is not None)
 

@@ -149,7 +149,7 @@ def merges_story(stage: RehearsalStage) -> Facts:
     stage.ask(PersonAct.DRAG, int(issue["number"]), watch.last_column())
     pull = stage.until(
         lambda: pulls.read(stage.hub, stage.repository, number),
-        lambda pull_look: pull_look.state == "merged",
+        lambda pull_reading: pull_reading.state == "merged",
         stage.run_patience_s,
     )
     return {"state": ("merged", pull.state)}

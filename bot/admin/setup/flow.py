@@ -347,7 +347,7 @@ def _prepare_board(hub: Hub, wishes: Wishes, place: SetUpContext) -> None:
 
 def _is_beside_others(config: Config, address: BoardAddress) -> bool:
     """Tell whether the ledger serves boards already, and the settings name another one of them."""
-    if not config.board or served_boards.configured_board(config).is_at(*address):
+    if not config.board or served_boards.read_configured_board(config).is_at(*address):
         return False
     engine = open_ledger(config.database_url)
     with event_store.reading(engine) as db:

@@ -18,7 +18,7 @@ from bot.frontends import PersonReply, UnreadMessageError
 from bot.frontends.mail.sending import MARKER, NAME
 from bot.frontends.mail.tokens import ForgedTokenError, ReplyToken, find_tokens
 from bot.system.config import Config
-from ledger.model.reply_text import written_words
+from ledger.model.reply_text import extract_written_words
 from rules.chatops.notices import Subscriber
 from runner.text.untrusted import without_invisible
 
@@ -134,7 +134,7 @@ def _is_attachment(part: Message) -> bool:
 def own_text(mail: Message, config: Config) -> str:
     """Return what the person wrote, as text: no quoted mail, no signature."""
     above = _above_the_quote(without_invisible(_body(mail)).partition(MARKER)[0], config)
-    lines = written_words(above).split("\n")
+    lines = extract_written_words(above).split("\n")
     while lines and (_is_drawn(lines[-1].strip()) or _QUOTING.search(lines[-1])):
         lines.pop()
     return "\n".join(lines).strip()

@@ -16,7 +16,7 @@ UNREADY = "[not ready] "  # prefix of the title where there are no drafts
 
 
 @dataclass(frozen=True, slots=True)
-class PullLook:
+class PullReading:
     """A pull request as GitHub has it now. `state`: open, closed or merged.
 
     `mergeable` is None while GitHub computes it; `merge_commit` is empty before the merge.
@@ -34,12 +34,12 @@ class PullLook:
     updated_at: datetime | None = None
 
 
-def read(hub: Hub, repository: str, number: int) -> PullLook:
+def read(hub: Hub, repository: str, number: int) -> PullReading:
     """Return the pull request; raises NotFoundError when it is gone."""
     return _pull_of(hub.rest("GET", f"{repository_path(repository)}/pulls/{number}").body)
 
 
-def find_open(hub: Hub, repository: str, branch: str) -> PullLook | None:
+def find_open(hub: Hub, repository: str, branch: str) -> PullReading | None:
     """Return the open pull request from `branch` of the same repository, or None."""
     params = {"head": f"{repository.partition('/')[0]}:{branch}", "state": "open"}
     listing = hub.rest("GET", f"{repository_path(repository)}/pulls", params=params).body
@@ -50,7 +50,7 @@ def find_open(hub: Hub, repository: str, branch: str) -> PullLook | None:
 class BranchPull:
     """A pull request from a branch of the repository itself; `author_id` is the user's who opened it."""
 
-    pull: PullLook
+    pull: PullReading
     branch: str
     author_id: int
 
@@ -96,7 +96,7 @@ def _commit_of(hub: Hub, it: dict[str, Any]) -> PullCommit:
     return PullCommit(str(it["commit"]["message"]), str(by.get("name") or ""), email, is_own)
 
 
-def open_draft(hub: Hub, repository: str, *, branch: str, title: str, body: str) -> PullLook:
+def open_draft(hub: Hub, repository: str, *, branch: str, title: str, body: str) -> PullReading:
     """Open a draft pull request into the default branch, or return the open one.
 
     Without drafts, UNREADY begins its title. Private repositories of some plans have no drafts; only the
@@ -173,8 +173,8 @@ def _is_of(pull: Any, repository: str) -> bool:
     return str(home.get("full_name", "")).casefold() == repository.casefold()
 
 
-def _pull_of(pull: Any) -> PullLook:
-    return PullLook(
+def _pull_of(pull: Any) -> PullReading:
+    return PullReading(
         number=int(pull["number"]),
         node_id=str(pull["node_id"]),
         draft=bool(pull.get("draft")),

@@ -19,11 +19,11 @@ def carry_out(context: OutboxContext, intent: CheckGroup, entry: Entry) -> ActRe
     """Make the check run; a group that is gone by now needs none."""
     with context.reading() as db:
         card = read_row(db, intent.card_id)
-        seen = gate_check.read_gate(db, card, card.pull_head, context.config.public_url)
+        record = gate_check.read_gate(db, card, card.pull_head, context.config.public_url)
     pull = pull_of(card)
     if pull is None or pull.number != intent.number or card.pull_state != "open":
         return ActResult()
-    says = gate.of_group(seen, intent.number, _objection(context, card))
+    says = gate.of_group(record, intent.number, _objection(context, card))
     try:
         return gate_check.publish_check(
             context, entry, repository=pull.repository, head=intent.head, says=says

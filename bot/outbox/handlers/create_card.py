@@ -33,6 +33,9 @@ ACT = Act("card:{run_id}:{proposal}", ordered=True)
 
 
 def carry_out(context: OutboxContext, intent: CreateCard, entry: Entry) -> ActResult:
+    """Make the issue, link it with the card's and put it on the board; a second attempt finds what the first
+    made. Raises GivenUpError where it may not be made there.
+    """
     card = current_card(context, intent.card_id)
     repository = intent.repository or card.repository
     if repository is None:

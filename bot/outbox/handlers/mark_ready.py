@@ -36,29 +36,32 @@ def carry_out(context: OutboxContext, intent: MarkReady, _entry: Entry) -> ActRe
     if not gate.lets_through:  # somebody pushed in the meantime, and that is known
         raise GivenUpError(f"the gate did not let {card.pull_head[:7]} through: say /cardinal check")
     gate_check.demand_same(context, card, card.pull_head)
-    pull_look = pulls.read(context.hub, pull.repository, pull.number)
-    if (pull_look.state, pull_look.draft, pull_look.head) == ("open", True, card.pull_head):
+    pull_reading = pulls.read(context.hub, pull.repository, pull.number)
+    if (pull_reading.state, pull_reading.draft, pull_reading.head) == ("open", True, card.pull_head):
         ready = _mark(context, card, pull)
-        pull_look = (
-            replace(pull_look, draft=False)
+        pull_reading = (
+            replace(pull_reading, draft=False)
             if ready
             else pulls.read(context.hub, pull.repository, pull.number)
         )
-    if (pull_look.state, pull_look.head) != ("open", card.pull_head):
-        _check_is_news(context, card, pull_look)
+    if (pull_reading.state, pull_reading.head) != ("open", card.pull_head):
+        _check_is_news(context, card, pull_reading)
 
     def events(db: Connection) -> tuple[Event, ...]:
-        fresh, seen = cards.get(db, intent.card_id), (pull_look.state, pull_look.draft, pull_look.head)
+        fresh, seen = (
+            cards.get(db, intent.card_id),
+            (pull_reading.state, pull_reading.draft, pull_reading.head),
+        )
         if fresh is None or fresh.pull_number != pull.number:
             return ()
         if seen == (fresh.pull_state, fresh.pull_draft, fresh.pull_head):
             return ()
         return (PullChanged(intent.card_id, pull.number, *seen),)
 
-    return ActResult(str(pull.number), "ready" if not pull_look.draft else pull_look.head, events)
+    return ActResult(str(pull.number), "ready" if not pull_reading.draft else pull_reading.head, events)
 
 
-def _check_is_news(context: OutboxContext, card: CardRow, now: pulls.PullLook) -> None:
+def _check_is_news(context: OutboxContext, card: CardRow, now: pulls.PullReading) -> None:
     """Raise NotYetError while GitHub may show the pull request as it was before its last known change."""
     with context.reading() as db:
         changes = event_store.newest_of(db, f"card:{card.card_id}", PullChanged, 1)
@@ -73,7 +76,7 @@ def _mark(context: OutboxContext, card: CardRow, pull: CommentThread) -> bool:
     try:
         return reviews.mark_ready(context.hub, pull.repository, card.pull_node_id, card.pull_head)
     except RefusedError:
-        pull_look = pulls.read(context.hub, pull.repository, pull.number)
-        if pull_look.draft and pull_look.state == "open":
+        pull_reading = pulls.read(context.hub, pull.repository, pull.number)
+        if pull_reading.draft and pull_reading.state == "open":
             raise
         return False

@@ -25,9 +25,9 @@ def carry_out(context: OutboxContext, intent: OpenPull, entry: Entry) -> ActResu
         story = story_of(db, intent.run_id, context.config.public_url)
     repository, branch = story.run.repository, story.run.branch
     body = pull_body.write(story)
-    pull_look = pulls.find_open(context.hub, repository, branch) if entry.attempts > 1 else None
+    pull_reading = pulls.find_open(context.hub, repository, branch) if entry.attempts > 1 else None
     title = pull_body.title_of(story.card)
-    pull = pull_look or pulls.open_draft(
+    pull = pull_reading or pulls.open_draft(
         context.hub, repository, branch=branch, title=title, body=pull_body.part(body, entry.key)
     )
 
@@ -44,4 +44,4 @@ def carry_out(context: OutboxContext, intent: OpenPull, entry: Entry) -> ActResu
         return (opened, *same_issue.share_pull(db, opened))
 
     # An earlier attempt wrote the description as it was then.
-    return ActResult(str(pull.number), "" if pull_look else text_digest(body), events)
+    return ActResult(str(pull.number), "" if pull_reading else text_digest(body), events)

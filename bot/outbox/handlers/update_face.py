@@ -24,7 +24,6 @@ from bot.state import policies
 from bot.state.outbox_context import OutboxContext
 from ledger.event import Event
 from ledger.events.board import BoardSeen, Field
-from ledger.events.run import RESTORED
 from ledger.ids import BoardId, CardId
 from ledger.queries import attempts, run_queue
 from ledger.queue.outbox import Entry
@@ -55,7 +54,7 @@ def carry_out(context: OutboxContext, intent: UpdateFace, entry: Entry) -> ActRe
         wanted = read_face(db, card, run)
         known_board = boards.get(db, card.board_id)
         policy = policies.in_force(db, card.board_id)
-    if run is not None and run.reason == RESTORED:  # GitHub has what the ledger lost
+    if run is not None and run.is_adopted:  # GitHub has what the ledger lost
         wanted = {field: value for field, value in wanted.items() if field not in COUNTED}
     if known_board is None or card.archived:
         return ActResult()

@@ -8,7 +8,6 @@ from bot.outbox.targets import pull_of, read_row, story_of
 from bot.render.markdown.marker import put_part, text_digest
 from bot.render.pull import body as pull_body
 from bot.state.outbox_context import OutboxContext
-from ledger.events.run import RESTORED
 from ledger.queue.outbox import Entry
 from ledger.states import Ending
 from ledger.views import checks
@@ -31,25 +30,25 @@ def carry_out(context: OutboxContext, intent: UpdatePull, entry: Entry) -> ActRe
             return ActResult()
         story = story_of(db, card.run_id, context.config.public_url)
         gate = checks.standing(db, intent.card_id, card.pull_head)
-    if story.run.reason == RESTORED:
+    if story.run.is_adopted:
         return ActResult()  # the description says more than the ledger knows
     body, changes = pull_body.write(story), dict[str, str]()
     # Without drafts the title tells that a pull request is not ready.
-    pull_look = None if card.pull_draft else pulls.read(context.hub, pull.repository, pull.number)
-    if pull_look is not None and pull_look.title.startswith(pulls.UNREADY):
+    pull_reading = None if card.pull_draft else pulls.read(context.hub, pull.repository, pull.number)
+    if pull_reading is not None and pull_reading.title.startswith(pulls.UNREADY):
         finished = story.run.ending is Ending.SUCCEEDED and not card.early_start
-        if finished and gate.lets_through and pull_look.head == card.pull_head:
-            changes["title"] = pull_look.title.removeprefix(pulls.UNREADY)
+        if finished and gate.lets_through and pull_reading.head == card.pull_head:
+            changes["title"] = pull_reading.title.removeprefix(pulls.UNREADY)
         else:
             body = pull_body.unready(body)
     last = last_of(context, entry.key) or last_of(context, OPENED.key(OpenPull(card.card_id, card.run_id)))
     act_result = ActResult(str(pull.number), text_digest(body))
     if last is None or (last.remote_id, last.digest) != (act_result.remote_id, act_result.digest):
-        pull_look = pull_look or pulls.read(context.hub, pull.repository, pull.number)
+        pull_reading = pull_reading or pulls.read(context.hub, pull.repository, pull.number)
         part = pull_body.part(body, entry.key)
-        written = put_part(pull_look.body, part)
+        written = put_part(pull_reading.body, part)
         if written is None and last is None:  # a person opened it
-            written = f"{pull_look.body}\n\n{part}".lstrip()
+            written = f"{pull_reading.body}\n\n{part}".lstrip()
         changes |= {} if written is None else {"body": written}
     if changes:
         pulls.edit(context.hub, pull.repository, pull.number, **changes)

@@ -23,10 +23,10 @@ def carry_out(context: OutboxContext, intent: WriteCheck, entry: Entry) -> ActRe
     with context.reading() as db:
         card = read_row(db, intent.card_id)
         snapshot = snapshots.of_card(db, intent.card_id)
-        seen = gate_check.read_gate(db, card, intent.head, context.config.public_url)
+        record = gate_check.read_gate(db, card, intent.head, context.config.public_url)
     pull = pull_of(card)
     last = last_of(context, entry.key)
     if pull is None or snapshot is None or card.pull_head != intent.head or not (snapshot.open_pull or last):
         return ActResult(last.remote_id, last.digest) if last else ActResult()
-    says = gate.write(seen, check_buttons.of_check(context.policy(card.board_id), snapshot))
+    says = gate.write(record, check_buttons.of_check(context.policy(card.board_id), snapshot))
     return gate_check.publish_check(context, entry, repository=pull.repository, head=intent.head, says=says)

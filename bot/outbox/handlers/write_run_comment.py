@@ -5,7 +5,6 @@ from bot.outbox.posting import last_of, publish_comment, wait_for_more
 from bot.outbox.targets import story_of, thread_of_run
 from bot.render.run import comment
 from bot.state.outbox_context import OutboxContext
-from ledger.events.run import RESTORED
 from ledger.queue.outbox import Entry
 from ledger.states import RunState
 from rules.intents.outbound import WriteRunComment
@@ -23,7 +22,7 @@ def carry_out(context: OutboxContext, intent: WriteRunComment, entry: Entry) -> 
         story = story_of(db, intent.run_id, context.config.public_url)
         thread = thread_of_run(db, intent.run_id, context)
     last = last_of(context, entry.key)
-    if last is not None and story.run.reason == RESTORED:
+    if last is not None and story.run.is_adopted:
         return ActResult(last.remote_id, last.digest)  # it says more than the ledger knows
     if last is not None and story.run.state not in WAITING:
         wait_for_more(context, story.run, last)

@@ -28,7 +28,7 @@ _HEAD = re.compile(r"Cardinal's log here: event ([1-9][0-9]{0,17}), digest `([0-
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class GateRecord:
     """Facts about one commit. `pusher` is the run that pushed it, None for a commit of no known run.
 
     `passed` is how the gate ended on it last, in the run `by`, None where it never ran; `live` is the run
@@ -61,41 +61,45 @@ class GateConclusion:
     summary: str
 
 
-def conclude(seen: Seen) -> GateConclusion:
+def conclude(record: GateRecord) -> GateConclusion:
     """Return the gate's result on the commit: without one it has not passed."""
-    if seen.live is not None and seen.live.kind == CHECK_KIND:
-        said = f"{seen.live.run_id} runs the checks on a clean checkout, without an agent."
-        return GateConclusion("", f"{seen.live.run_id} checks it", said)
-    if seen.passed is not None:
-        return _of_evidence(seen, seen.passed)
-    if seen.waived:
-        made = f"{seen.pusher.run_id} made this commit. " if seen.pusher is not None else ""
+    if record.live is not None and record.live.kind == CHECK_KIND:
+        said = f"{record.live.run_id} runs the checks on a clean checkout, without an agent."
+        return GateConclusion("", f"{record.live.run_id} checks it", said)
+    if record.passed is not None:
+        return _of_evidence(record, record.passed)
+    if record.waived:
+        made = f"{record.pusher.run_id} made this commit. " if record.pusher is not None else ""
         said = f"{made}{missing_checks.WAIVED}"
         return GateConclusion("neutral", "Nothing was checked: validation is none", said)
-    working = seen.live is not None and seen.live.state in RUN_HELD
-    if seen.pusher is not None and working and seen.pusher == seen.live:
-        said = f"{seen.pusher.run_id} made this commit and is still working: the gate checks its last commit."
-        return GateConclusion("", f"{seen.pusher.run_id} is working", said)
-    if seen.pusher is not None:
-        said = f"{seen.pusher.run_id} made this commit, but there is no record that its checks passed."
+    working = record.live is not None and record.live.state in RUN_HELD
+    if record.pusher is not None and working and record.pusher == record.live:
+        said = (
+            f"{record.pusher.run_id} made this commit and is still working: the gate checks its last commit."
+        )
+        return GateConclusion("", f"{record.pusher.run_id} is working", said)
+    if record.pusher is not None:
+        said = f"{record.pusher.run_id} made this commit, but there is no record that its checks passed."
         return GateConclusion("action_required", "The gate has not checked this commit", said)
-    if seen.live is not None and working:
-        said = f"{seen.live.run_id} is working: its next push will have passed the gate."
-        return GateConclusion("", f"{seen.live.run_id} is working", said)
-    last = f"Cardinal checked {code(seen.last[:7])}" if seen.last else "Cardinal has checked nothing of it"
+    if record.live is not None and working:
+        said = f"{record.live.run_id} is working: its next push will have passed the gate."
+        return GateConclusion("", f"{record.live.run_id} is working", said)
+    last = (
+        f"Cardinal checked {code(record.last[:7])}" if record.last else "Cardinal has checked nothing of it"
+    )
     said = (
-        f"{code(seen.head[:12])} did not come from a Cardinal run, so it has not been checked. Results for"
+        f"{code(record.head[:12])} did not come from a Cardinal run, so it has not been checked. Results for"
         f" older commits do not count here. {sentence(CHECK)}"
     )
     return GateConclusion("action_required", f"Not checked: {last.replace('`', '')}", said)
 
 
-def write(seen: Seen, buttons: tuple[Button, ...]) -> dict[str, Any]:
+def write(record: GateRecord, buttons: tuple[Button, ...]) -> dict[str, Any]:
     """Return the fields of the check run, without its name and commit.
 
     Source: docs.github.com/rest/checks/runs#create-a-check-run.
     """
-    result = conclude(seen)
+    result = conclude(record)
     ended = {"status": "completed", "conclusion": result.conclusion}
     shown = [
         {"label": button.label, "identifier": button.identifier, "description": button.description}
@@ -103,38 +107,38 @@ def write(seen: Seen, buttons: tuple[Button, ...]) -> dict[str, Any]:
     ]
     return {
         **(ended if result.conclusion else {"status": "in_progress"}),
-        **_details(seen),
+        **_details(record),
         "output": {"title": result.title, "summary": result.summary},
         "actions": shown,
     }
 
 
-def _details(seen: Seen) -> dict[str, str]:
+def _details(record: GateRecord) -> dict[str, str]:
     """Return the target of GitHub's link "Details": the run that made or checks the commit."""
-    checking = seen.live is not None and seen.live.kind == CHECK_KIND
-    about = seen.live if checking else seen.pusher or seen.live
-    run_id = about.run_id if about is not None and (checking or not seen.by) else seen.by
-    return {"details_url": links.run_link(seen.site, RunId(run_id))} if seen.site and run_id else {}
+    checking = record.live is not None and record.live.kind == CHECK_KIND
+    about = record.live if checking else record.pusher or record.live
+    run_id = about.run_id if about is not None and (checking or not record.by) else record.by
+    return {"details_url": links.run_link(record.site, RunId(run_id))} if record.site and run_id else {}
 
 
-def of_group(seen: Seen, number: int, objection: str = "") -> dict[str, Any]:
-    """Return the check run's fields for a commit of the merge queue, which holds the commit that was seen.
+def of_group(record: GateRecord, number: int, objection: str = "") -> dict[str, Any]:
+    """Return the check run's fields for a commit of the merge queue, which holds the commit that was record.
     `objection`: why the earlier result does not count any more.
 
     It always has a conclusion: the queue waits for one, and a gate that has not passed must not let through.
     """
-    result = conclude(replace(seen, live=None))
+    result = conclude(replace(record, live=None))
     if objection:
         again = f"{sentence(plain(objection, 300))} Then put #{number} into the queue again."
         result = GateConclusion("action_required", "The gate has to run again", again)
     said = (
-        f"The queue merges #{number} at {code(seen.head[:12])}. The gate ran on that commit and does not run"
-        " again here: the repository's own checks test what is merged together."
+        f"The queue merges #{number} at {code(record.head[:12])}. The gate ran on that commit and does not"
+        " run again here: the repository's own checks test what is merged together."
     )
     return {
         "status": "completed",
         "conclusion": result.conclusion or "action_required",
-        **_details(seen),
+        **_details(record),
         "output": {
             "title": result.title,
             "summary": fit_comment((said, result.summary), limit=SUMMARY_LIMIT),
@@ -143,25 +147,25 @@ def of_group(seen: Seen, number: int, objection: str = "") -> dict[str, Any]:
     }
 
 
-def _of_evidence(seen: Seen, passed: bool) -> GateConclusion:
-    failed = sum(check.exit_code != 0 for check in evidence.newest(seen.checks))
+def _of_evidence(record: GateRecord, passed: bool) -> GateConclusion:
+    failed = sum(check.exit_code != 0 for check in evidence.newest(record.checks))
     title = "The checks passed" if passed else f"{failed or 'Some'} of the checks failed"
-    by = f" by {seen.by}" if seen.by else ""
-    head = seen.judged or seen.head
+    by = f" by {record.by}" if record.by else ""
+    head = record.judged or record.head
     intro = f"Checked{by} at {code(head[:12])}, on a clean checkout that the agent cannot touch."
-    if head != seen.head:
-        intro += f" GitHub made {code(seen.head[:12])} of it, signed and with the same files."
-    needed = (intro, evidence.checks_table(seen.checks), evidence.failing(seen.checks))
+    if head != record.head:
+        intro += f" GitHub made {code(record.head[:12])} of it, signed and with the same files."
+    needed = (intro, evidence.checks_table(record.checks), evidence.failing(record.checks))
     proof = evidence.proof(
-        seen.checks,
+        record.checks,
         head=head,
-        base=seen.base,
-        image=seen.image,
-        definition=seen.definition,
-        paths=seen.paths,
-        site=seen.site,
+        base=record.base,
+        image=record.image,
+        definition=record.definition,
+        paths=record.paths,
+        site=record.site,
     )
-    tails = evidence.tails(seen.checks)
+    tails = evidence.tails(record.checks)
     return GateConclusion(
         "success" if passed else "failure", title, fit_comment(needed, (proof, *tails), limit=SUMMARY_LIMIT)
     )

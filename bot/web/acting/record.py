@@ -25,6 +25,7 @@ from ledger.model.metadata import Metadata
 from ledger.queue import acted_requests, outbox
 from ledger.queue.sign_ins import SignIn
 from ledger.rows.cards import CardRow
+from ledger.states import Door
 from ledger.views import cards
 from rules.chatops import parser, replies
 from rules.intents.outbound import Say
@@ -66,7 +67,7 @@ class SentCommand:
     def of_form(cls, sent: ActForm, sign_in: SignIn) -> "SentCommand":
         """Return the command of a page's form: it dies with the sign-in that it was made for."""
         return cls(
-            door=parser.PAGE,
+            door=Door.PAGE,
             name=sent.name,
             text=sent.text,
             number=sent.number,
@@ -129,7 +130,7 @@ def record_of_operator(
     until = services.now() + timedelta(minutes=1)
     number, key = secrets.randbelow(2**NUMBER_BITS) + 1, secrets.token_hex(12)
     sent = SentCommand(
-        door=parser.CLI,
+        door=Door.CLI,
         name=name,
         text=text,
         number=number,
@@ -227,6 +228,6 @@ def outcome(services: Services, visit: SignIn, seq: int, door: str) -> CommandOu
     recorded = RECORDED.format(command=event.command)
     if not isinstance(answer, Say):
         return CommandOutcome(recorded, refused=False, is_usual=True)
-    text = answer.text if door == parser.PAGE else answer.answer or recorded
+    text = answer.text if door == Door.PAGE else answer.answer or recorded
     is_usual = answer.is_done and not answer.answer
     return CommandOutcome(text, refused=False, is_done=answer.is_done, is_usual=is_usual)

@@ -22,6 +22,7 @@ from ledger.ids import CardId, RunId
 from ledger.log import event_store
 from ledger.queue.acted_requests import ReusedKeyError
 from ledger.rows.cards import CardRow
+from ledger.states import Door
 from ledger.views import cards, runs
 from rules.chatops import parser
 from rules.intents.outbound import NoticeKind, NoticeLine, SendNotice
@@ -82,7 +83,7 @@ def _give(services: Services, card: CardRow, reply: PersonReply, via: str) -> st
         return NOT_DONE + NO_READER
     until = services.now() + KEPT
     sent = SentCommand(
-        door=parser.REPLY,
+        door=Door.REPLY,
         name=_about(name, reply.topic),
         text=text,
         number=int.from_bytes(hashlib.sha256(reply.key.encode()).digest()) % 2**NUMBER_BITS + 1,
@@ -99,7 +100,7 @@ def _give(services: Services, card: CardRow, reply: PersonReply, via: str) -> st
         return f"{NOT_DONE}{error}."
     except ReusedKeyError:
         return NOT_DONE + REUSED
-    outcome = record.outcome(services, visit, seq, parser.REPLY)
+    outcome = record.outcome(services, visit, seq, Door.REPLY)
     return "" if outcome is None or outcome.is_usual else outcome.text
 
 

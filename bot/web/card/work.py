@@ -9,8 +9,7 @@ from cachetools import LRUCache
 
 from bot.render.markdown import links
 from bot.render.run.evidence import LOG, newest
-from bot.runspec import builder
-from bot.runspec.store_mark import mark_store
+from bot.runspec.host_paths import read_stored_text
 from bot.state import patches
 from bot.state.patches import KeptPatch
 from bot.web.live.run_parts import describe_change
@@ -31,7 +30,6 @@ from rules.runs.gate import MergeCondition, list_merge_conditions
 from rules.snapshot import CardPull, Snapshot
 from rules.text import count, plain
 from runner.artifacts.backend import StoreError
-from runner.artifacts.store import store_of
 
 log = logging.getLogger(__name__)
 MAX_PATCH_BYTES = 300_000  # of a patch that are read for its sizes
@@ -130,11 +128,9 @@ def _sizes(site: Site, visit: SignIn, run: RunRow, patch: KeptPatch | None) -> S
 def _read_sizes(site: Site, digest: str) -> Sequence[FileSize]:
     known = _SIZES.get(digest)
     if known is None:
-        file = store_of(mark_store(builder.artifact_places(site.config), site.engine)).opened(digest)
-        if file is None:
+        text = read_stored_text(site.config, site.engine, digest, most_bytes=MAX_PATCH_BYTES)
+        if text is None:
             return ()
-        with file:
-            text = file.read(MAX_PATCH_BYTES).decode("utf-8", "replace")
         known = tuple(FileSize(it.name, it.added, it.removed) for it in parse_patch(text).files)
         _SIZES[digest] = known
     return known

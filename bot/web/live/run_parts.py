@@ -23,7 +23,7 @@ from ledger.events.witness import witness_text
 from ledger.model.run_modes import FIX
 from ledger.queries.run_lines import RunLine
 from ledger.queries.run_rows import RunRows
-from ledger.queries.run_spans import RunSpan, SpanKind, shown_spans
+from ledger.queries.run_spans import RunSpan, SpanKind, list_shown_spans
 from ledger.rows.cards import CardRow
 from ledger.rows.runs import RunRow
 from ledger.states import Ending
@@ -116,7 +116,7 @@ def icon_of(line: RunLine) -> str:
 
 def bar(spans: Sequence[RunSpan], run: RunRow, card: CardRow, pull: str, now: datetime) -> list[Segment]:
     """Return the bar of a run: what it did and whom it waited for, then what is still to come."""
-    story = shown_spans(spans, now, SHORT)
+    story = list_shown_spans(spans, now, SHORT)
     cut, story = story[:-MAX_SEGMENTS], story[-MAX_SEGMENTS:]
     made = [_segment(span, run, now) for span in story]
     if cut:
@@ -217,7 +217,7 @@ def evidence_of(gate: TierRow | None) -> dict[str, object] | None:
     return {"result": f"the gate {result} on a clean checkout, on {when(gate.at)}", "facts": facts}
 
 
-def touched_files(
+def list_touched_files(
     rows: RunRows, spans: Sequence[RunSpan], steps: Sequence[tuple[datetime, ToolUsed]]
 ) -> list[tuple[str, list[str], int]]:
     """Return the files that were edited in each stage, or else chapter, the newest first, and how many more

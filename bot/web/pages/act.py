@@ -19,7 +19,7 @@ from bot.web.site.parameters import ACTED
 from ledger.queue.acted_requests import ReusedKeyError
 from ledger.queue.sign_ins import SignIn
 from ledger.rows.cards import CardRow
-from rules.chatops import parser
+from ledger.states import Door
 from rules.text import plain
 
 log = logging.getLogger(__name__)
@@ -58,7 +58,7 @@ def mount(site: Site) -> None:
             return {"acted": TWICE if seq == BEFORE else SAVED}
         if seq.isascii() and seq.isdigit() and len(seq) < 18:
             visit = site.visit()
-        outcome = record.outcome(site.services, visit, int(seq), parser.PAGE) if visit else None
+        outcome = record.outcome(site.services, visit, int(seq), Door.PAGE) if visit else None
         return {"acted": outcome.text.replace("`", "") if outcome else ""}
 
 
@@ -105,7 +105,7 @@ def _act(site: Site, visit: SignIn, sent: ActForm) -> Response:
     except GithubError:
         return try_later(site, "GitHub did not say what you may do")
     back = own_path(sent.back)
-    outcome = record.outcome(site.services, visit, seq, parser.PAGE) if first else None
+    outcome = record.outcome(site.services, visit, seq, Door.PAGE) if first else None
     if outcome is not None and outcome.refused:
         because = outcome.text.replace("`", "")
         ways = [(back, "Back", "to the page with the form")]

@@ -12,8 +12,7 @@ from werkzeug.exceptions import RequestedRangeNotSatisfiable
 
 from bot.render.markdown import links
 from bot.render.run.artifacts import DROPPED
-from bot.runspec import builder
-from bot.runspec.store_mark import mark_store
+from bot.runspec.host_paths import open_host_store
 from bot.web.site import parameters
 from bot.web.site.layout import Site
 from bot.web.site.lists import file_size
@@ -27,7 +26,6 @@ from ledger.views import artifacts
 from ledger.views.artifacts import ArtifactRow
 from rules.text import plain
 from runner.artifacts.backend import StoreError
-from runner.artifacts.store import store_of
 
 log = logging.getLogger(__name__)
 
@@ -133,8 +131,7 @@ def _readable(site: Site, visit: SignIn, run: str) -> tuple[CardRow | None, tupl
 def _file_answer(site: Site, visit: SignIn, row: ArtifactRow) -> Response:
     """Return the file, sent piece by piece, or why it is gone. The name in the address is for people only."""
     try:
-        places = mark_store(builder.artifact_places(site.config), site.engine)
-        file = None if row.dropped else store_of(places).opened(row.digest)
+        file = None if row.dropped else open_host_store(site.config, site.engine).opened(row.digest)
     except StoreError as error:
         log.warning("file not shown digest=%s reason=%s", row.digest, error)
         return site.page("This file cannot be read right now", AWAY, status=503, visit=visit)

@@ -22,8 +22,8 @@ from ledger.log import event_store
 from ledger.queue.acted_requests import ReusedKeyError
 from ledger.queue.sign_ins import SignIn
 from ledger.rows.cards import CardRow
+from ledger.states import Door
 from ledger.views import cards
-from rules.chatops import parser
 from rules.registry import COMMANDS as ALL_COMMANDS
 from rules.text import count, plain, sentence
 
@@ -211,6 +211,4 @@ def _give(site: Site, visit: SignIn, sent: ActForm, now_roles: dict[str, str]) -
         return CommandOutcome(str(error), refused=True)
     except (CardBusyError, GithubError):
         return CommandOutcome(BUSY, refused=True)
-    return record.outcome(site.services, visit, seq, parser.PAGE) or CommandOutcome(
-        "Recorded.", refused=False
-    )
+    return record.outcome(site.services, visit, seq, Door.PAGE) or CommandOutcome("Recorded.", refused=False)

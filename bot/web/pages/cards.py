@@ -181,11 +181,11 @@ def _page(site: Site, visit: SignIn, card: CardRow) -> Response:
         path=path_of(card.repository, card.number, card.card_id),
         more=_further(commands, panel),
         visit=visit,
-        **_related(site, visit, card, commands, read),
+        **_describe_related(site, visit, card, commands, read),
     )
 
 
-def _related(
+def _describe_related(
     site: Site, visit: SignIn, card: CardRow, commands: Sequence[FormView], read: CardContent
 ) -> dict[str, object]:
     """Return the other issues that the visitor may read: what the card waits for, and its parts."""
@@ -230,7 +230,7 @@ def _facts(
 
 def _choice_forms(site: Site, card: CardRow, commands: Sequence[FormView]) -> dict[str, list[FormView]]:
     """Return the forms that choose priority and limits, for those who may give their commands."""
-    may, forms = _named_choices(commands), dict[str, list[FormView]]()
+    may, forms = _list_named_choices(commands), dict[str, list[FormView]]()
     if "priority" in may:
         words = [*(it for it in Priority if it is not card.priority), *(["none"] if card.priority else [])]
         choices = tuple((str(word), str(word)) for word in words)
@@ -243,7 +243,7 @@ def _choice_forms(site: Site, card: CardRow, commands: Sequence[FormView]) -> di
     return forms
 
 
-def _named_choices(commands: Sequence[FormView]) -> set[str]:
+def _list_named_choices(commands: Sequence[FormView]) -> set[str]:
     """Return the commands that the visitor may give by the form for all of them."""
     return {name for it in commands if not it.offer.name for name, _ in it.offer.choices}
 
@@ -252,7 +252,7 @@ def _link_forms(
     site: Site, card: CardRow, commands: Sequence[FormView], blockers: Sequence[LinkRow]
 ) -> list[FormView]:
     """Return the forms that add and remove dependencies, for those who may give their commands."""
-    may = _named_choices(commands)
+    may = _list_named_choices(commands)
     mine = [f"#{link.number}" for link in blockers if link.repository == card.repository][:MAX_NAMES]
     forms = []
     if "link" in may:

@@ -10,8 +10,7 @@ from functools import partial
 from flask import Response, make_response, render_template
 
 from bot.render.markdown import links
-from bot.runspec import builder
-from bot.runspec.store_mark import mark_store
+from bot.runspec.host_paths import open_host_store
 from bot.state import patches
 from bot.state.patches import KeptPatch
 from bot.web.acting import offered
@@ -36,7 +35,6 @@ from ledger.views import runs
 from rules.chatops.parser import MAX_ARGUMENT
 from rules.text import count
 from runner.artifacts.backend import StoreError
-from runner.artifacts.store import store_of
 
 log = logging.getLogger(__name__)
 
@@ -116,8 +114,7 @@ def read_change(site: Site, visit: SignIn, run: RunRow) -> ShownChange:
     if not kept.checked and not site.readers.writes(visit, run.repository):
         return ShownChange(why=UNFINISHED)
     try:
-        places = mark_store(builder.artifact_places(site.config), site.engine)
-        file = store_of(places).opened(kept.digest)
+        file = open_host_store(site.config, site.engine).opened(kept.digest)
     except StoreError as error:
         log.warning("patch not shown digest=%s reason=%s", kept.digest, error)
         return ShownChange(why=AWAY)

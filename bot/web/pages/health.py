@@ -58,7 +58,7 @@ def mount(site: Site) -> None:
     @site.get("/health")
     def health(visit: SignIn) -> Response:
         parameters.check_names()
-        mine = site.operated_by(visit)
+        mine = site.list_operated_boards(visit)
         if not mine:
             return site.nothing(visit)
         return make_response(_page(site, visit, mine))
@@ -169,7 +169,7 @@ def _budget(site: Site, board: ServedBoard) -> tuple[str, str]:
     """Return the board's owner, and the rest of GitHub's allowance for the installation there."""
     try:
         budget = site.services.on(board).hub.budget
-        (spent, now_s), until_s = budget.seen(), budget.barred_until_s()
+        (spent, now_s), until_s = budget.read_usage(), budget.barred_until_s()
     except UnavailableError as error:
         return board.owner, plain(str(error))
     hours = (

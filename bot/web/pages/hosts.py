@@ -22,7 +22,7 @@ def mount(site: Site) -> None:
     @site.get("/hosts")
     def hosts(visit: SignIn) -> Response:
         parameters.check_names()
-        mine = {board.board_id for board in site.operated_by(visit)}
+        mine = {board.board_id for board in site.list_operated_boards(visit)}
         if not mine:
             return site.nothing(visit)
         with event_store.reading(site.engine) as db:

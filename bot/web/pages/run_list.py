@@ -92,7 +92,7 @@ def mount(site: Site) -> None:
     def runs_csv(visit: SignIn) -> Response:
         """Return the list as the API's operation writes it."""
         parameters.check_names(*run_filters.FIELDS)
-        call, chosen = ApiRequest(site, visit), _chosen()
+        call, chosen = ApiRequest(site, visit), _read_choices()
         try:
             fields = {**chosen, "days": chosen["days"] or 0, "limit": list_runs.MAX_LISTED}
             given = list_runs.RunQuery.model_validate(fields)
@@ -114,7 +114,7 @@ def _all_of(call: ApiRequest, given: list_runs.RunQuery) -> list_runs.RunList:
     return page.model_copy(update={"runs": listed})
 
 
-def _chosen() -> dict[str, str]:
+def _read_choices() -> dict[str, str]:
     return {name: request.args.get(name, "").strip()[:MAX_CHARS] for name in run_filters.FIELDS}
 
 
@@ -125,7 +125,7 @@ def _read(site: Site, visit: SignIn, limit: int) -> tuple[RunFilterForm, tuple[L
     if after and not RUN.fullmatch(after):
         raise FilterError("after", "“after” must be a run, as r12: correct it, or leave it out")
     scopes = [board.scope for board in site.boards_of(visit)]
-    chosen = _chosen()
+    chosen = _read_choices()
     with event_store.reading(site.engine) as db:
         named = any(chosen[field] for field in run_filters.NAMES)
         known = run_list.run_choices(db, scopes, None if named else MAX_LOOKED_AT)

@@ -93,7 +93,7 @@ class RunPage:
             (0 if span is None else span.seq, self._chapter_name(span), [html for html, _ in group])
             for span, group in groupby(shown, lambda line: line[1])
         ]
-        omitted = self._omitted_line(fresh.omitted + len(fresh.lines) - len(lines), 0)
+        omitted = self._describe_omitted(fresh.omitted + len(fresh.lines) - len(lines), 0)
         values = {"after": fresh.last, "visit": visit, "title": plain(self._card.title) or "A draft"}
         return make_response(
             render_template(
@@ -133,7 +133,7 @@ class RunPage:
             lines = fit_rows((self._line(line, spans) for line in fresh.lines), MAX_BYTES)
             cut = len(lines) < len(fresh.lines)
             last = fresh.lines[len(lines) - 1].seq if cut else fresh.last
-            text = "".join([self._omitted_line(fresh.omitted, after), *lines])
+            text = "".join([self._describe_omitted(fresh.omitted, after), *lines])
             added = message("lines", text, last)
             if cut or fresh.more:
                 return PageUpdate(added, b"", last, more=True)
@@ -153,7 +153,7 @@ class RunPage:
     def _chapter_name(self, span: RunSpan | None) -> str:
         return "start" if span is None else run_parts.describe_span(span)
 
-    def _omitted_line(self, count: int, after: int) -> Markup:
+    def _describe_omitted(self, count: int, after: int) -> Markup:
         """Return the line that says where the omitted lines are; empty for none."""
         if not count:
             return Markup("")
@@ -186,7 +186,7 @@ class RunPage:
             "queued": stamp(run.queued_at),
             "ended": stamp(run.ended_at) if run.ended_at else "",
             "changed": run_parts.describe_change(run),
-            "touched": run_parts.touched_files(rows, spans, steps),
+            "touched": run_parts.list_touched_files(rows, spans, steps),
             "plan": None if plan is None else (plan.revision, plan.state, plain(plan.summary, MAX_LINE)),
             "steps": fit_rows(
                 (

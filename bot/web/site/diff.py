@@ -100,7 +100,7 @@ def _files(named: Iterable[tuple[str, str]], room: int) -> Iterator[FileChange]:
         lines = f"@@{body}".removesuffix("\n").split("\n") if body else []
         shown = list[DiffLine]()
         room -= TABLE_BYTES + len(escape(name).encode()) if lines else 0
-        for line in _coloured(name, lines[:MAX_LINES], colours) if room > 0 else ():
+        for line in _colour(name, lines[:MAX_LINES], colours) if room > 0 else ():
             # Side by side, a line that is in both files is there twice.
             room -= LINE_BYTES + len(line.html.encode()) * (2 if not line.kind else 1)
             if room < 0:
@@ -112,7 +112,7 @@ def _files(named: Iterable[tuple[str, str]], room: int) -> Iterator[FileChange]:
         yield FileChange(name, ", ".join(kinds), *counts, tuple(shown), len(lines) - len(shown))
 
 
-def _coloured(name: str, lines: Sequence[str], colours: Colours) -> list[DiffLine]:
+def _colour(name: str, lines: Sequence[str], colours: Colours) -> list[DiffLine]:
     """Return the lines with their numbers; each side of a hunk gets its colours as a text of its own."""
     made, start = list[DiffLine](), 0
     for end in range(1, len(lines) + 1):

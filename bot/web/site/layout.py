@@ -208,7 +208,7 @@ class Site(VisibleLedger):
     def _seal(self) -> Seal:
         return Seal("token", self.config.client_secret, self.clock)
 
-    def operated_by(self, visit: SignIn) -> tuple[ServedBoard, ...]:
+    def list_operated_boards(self, visit: SignIn) -> tuple[ServedBoard, ...]:
         """Return the boards whose policy the visitor may write. Raises BusyError."""
         with event_store.reading(self.engine) as db:
             served = served_boards.all_served(db, self.config)

@@ -43,7 +43,7 @@ def report_view(report: ReportRow | None, card_brief: str, checks: tuple[CheckRo
         ("Metadata", metadata_lines(report.metadata)),
     )
     return ReportView(
-        markdown.render(report.done), _filled(lists), list_criteria(card_brief, (report,), checks)
+        markdown.render(report.done), _render_filled(lists), list_criteria(card_brief, (report,), checks)
     )
 
 
@@ -51,11 +51,11 @@ def hand_over_view(row: HandOverRow) -> ReportView:
     """Return what a person handed over, as a report is shown."""
     by = Markup("<bdi>{}</bdi>, {}").format(plain(row.by, 60), stamp(row.at))
     return ReportView(
-        markdown.render(row.text), _filled([("Metadata", metadata_lines(row.metadata))]), (), by
+        markdown.render(row.text), _render_filled([("Metadata", metadata_lines(row.metadata))]), (), by
     )
 
 
-def _filled(lists: Iterable[tuple[str, Sequence[str]]]) -> Sequence[tuple[str, Sequence[Markup]]]:
+def _render_filled(lists: Iterable[tuple[str, Sequence[str]]]) -> Sequence[tuple[str, Sequence[Markup]]]:
     return [
         (title, fit_rows(markdown.render(item, MAX_ITEM) for item in items[:MAX_ITEMS]))
         for title, items in lists

@@ -118,8 +118,8 @@ class Recipes:
             f"FROM {base}",
             "USER root",
             *(() if has_agents else programs),
-            *(f'ENV {name}="{_quoted(value)}"' for name, value in recipe.environment),
-            f'LABEL {LABEL}={self._home} {seeds.REPOSITORY_LABEL}="{_quoted(self._tenancy.repository_id)}"',
+            *(f'ENV {name}="{_quote(value)}"' for name, value in recipe.environment),
+            f'LABEL {LABEL}={self._home} {seeds.REPOSITORY_LABEL}="{_quote(self._tenancy.repository_id)}"',
         ]
         context = Path(scratch, "top.tar")
         with tarfile.open(context, "w") as archive:
@@ -174,7 +174,7 @@ def old_images(engine: Engine, home: str, most: int = seeds.KEPT) -> Iterator[Le
         yield Leftover(f"{name}, an old image of a devcontainer.json", partial(engine.remove_image, name))
 
 
-def _quoted(value: str) -> str:
+def _quote(value: str) -> str:
     """Return the value inside the double quotes of a Dockerfile: of variables only the image's are put in."""
     parts = _OF_IMAGE.split(value)
     plain = (re.sub(r'([\\"$])', r"\\\1", part) for part in parts[::2])

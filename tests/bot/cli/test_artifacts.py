@@ -13,7 +13,7 @@ from click.testing import CliRunner, Result
 from sqlalchemy import Engine
 
 from bot.cli import main
-from bot.runspec.builder import artifact_places
+from bot.runspec.host_paths import make_host_paths
 from bot.system.config import Config
 from ledger.events.artifact import ArtifactDropped, ArtifactKept
 from ledger.ids import RunId
@@ -29,7 +29,7 @@ Call = Callable[..., Result]
 @pytest.fixture
 def kept(engine: Engine, config: Config) -> str:
     """Let run r1 have one artifact, and one that was dropped; return the first one's digest."""
-    stored = store_of(artifact_places(config)).keep("all 3 tests passed\n")
+    stored = store_of(make_host_paths(config)).keep("all 3 tests passed\n")
     with event_store.writing(engine) as db:
         event_store.append(
             db,
@@ -83,7 +83,7 @@ def test_what_cannot_be_had_is_one_sentence(call: Call, kept: str, digest: str, 
 
 
 def test_a_file_that_the_disk_changed_is_not_given_out(call: Call, kept: str, config: Config) -> None:
-    (artifact_places(config).artifacts / kept[:2] / kept).write_text("0 tests failed\n")
+    (make_host_paths(config).artifacts / kept[:2] / kept).write_text("0 tests failed\n")
     result = call("artifacts", "r1", "--get", kept)
     assert result.exit_code == 2
     assert "damaged on its disk" in result.stderr
@@ -93,7 +93,7 @@ def test_on_a_terminal_what_a_program_wrote_cannot_steer_it(
     engine: Engine, config: Config, program: Path, kept: str
 ) -> None:
     said = "\x1b]0;owned\x07\x1b[2Jdone\n"
-    stored = store_of(artifact_places(config)).keep(said)
+    stored = store_of(make_host_paths(config)).keep(said)
     with event_store.writing(engine) as db:
         event_store.append(db, ArtifactKept(R1, "full 2", "log", stored.digest, stored.size_bytes), at=AT)
     command = [str(program), "artifacts", "r1", "--get", stored.digest]

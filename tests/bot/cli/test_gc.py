@@ -6,7 +6,7 @@ import time
 
 from sqlalchemy import Engine
 
-from bot.runspec import builder
+from bot.runspec.host_paths import make_host_paths
 from bot.scheduler import cleanup
 from bot.system.config import Config
 from bot.system.host_name import host_name
@@ -22,7 +22,7 @@ from tests.bot.cli.conftest import Cardinal
 def test_what_nobody_needs_is_named_by_a_dry_run_and_then_removed_once(
     cardinal: Cardinal, engine: Engine, config: Config
 ) -> None:
-    paths = builder.artifact_places(config)
+    paths = make_host_paths(config)
     workspaces.load("local").open(paths, Tenancy(CardId("PVTI_gone")))
     store = store_of(paths)
     orphan = store.keep("of nobody").digest

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Engine
 
-from bot.runspec import builder
+from bot.runspec.host_paths import make_host_paths
 from bot.system.config import Config
 from bot.system.host_name import host_name
 from bot.web.acting.record import OPERATOR
@@ -22,7 +22,7 @@ from tests.bot.cli.conftest import AT, HOSTILE, Cardinal, card, queued
 @pytest.fixture
 def places(engine: Engine, config: Config) -> Path:
     """Return the folder of three workspaces on this host: saved, not saved, and at work."""
-    host, paths = host_name(config), builder.artifact_places(config)
+    host, paths = host_name(config), make_host_paths(config)
     with event_store.writing(engine) as db:
         for number, left_out in ((11, ()), (12, (f"the session: {HOSTILE}",)), (13, ())):
             run_id, card_id = RunId(f"r{number}"), CardId(f"PVTI_{number}")

@@ -51,7 +51,7 @@ def test_an_older_release_refuses_to_read_a_card(cardinal: Cardinal) -> None:
 def test_it_tells_of_no_rate_limit(cardinal: Cardinal) -> None:
     answer = requests.get(f"{cardinal.forge.url}/api/v3/rate_limit", timeout=60)
     assert (answer.status_code, answer.json()["message"]) == (404, "Rate limiting is not enabled.")
-    assert cardinal.services.hub.budget.seen()[0].windows == {}
+    assert cardinal.services.hub.budget.read_usage()[0].windows == {}
 
 
 def test_a_newer_version_of_the_api_is_refused_there(cardinal: Cardinal) -> None:

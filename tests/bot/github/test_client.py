@@ -283,7 +283,7 @@ def test_only_new_content_counts_as_content(hub: Hub, scripted: Scripted) -> Non
     hub.graphql(QUERY, {})
     hub.graphql("mutation A { updateProjectV2Field(input: {}) { x } }", {})
     hub.graphql("mutation B { createProjectV2StatusUpdate(input: {}) { x } }", {})
-    rate_usage, _ = hub.budget.seen()
+    rate_usage, _ = hub.budget.read_usage()
     assert (sum(rate_usage.contents.values()), sum(rate_usage.points.values())) == (2, 5 + 5 + 1 + 5 + 5)
 
 

@@ -148,9 +148,9 @@ def test_an_answer_that_comes_late_gives_no_calls_back(budget: ApiBudget) -> Non
     budget.learn(headers(10))
     budget.learn(headers(4000))
     budget.learn(headers(4500, reset_in_s=-3000))
-    assert budget.seen()[0].windows["core"].remaining == 10
+    assert budget.read_usage()[0].windows["core"].remaining == 10
     budget.learn(headers(4999, reset_in_s=4200))
-    assert budget.seen()[0].windows["core"].remaining == 4999
+    assert budget.read_usage()[0].windows["core"].remaining == 4999
 
 
 def test_what_was_spent_in_the_future_is_forgotten_when_the_clock_is_put_back(
@@ -169,7 +169,7 @@ def test_a_call_that_gets_no_place_costs_nothing(config: Config, budget: ApiBudg
     wire = Wire(config.github_url, lambda _: "t", Clock(), budget, 1, places=slots)
     with slots.hold("x"), pytest.raises(UnavailableError, match="1 calls are under way"):
         wire.send(ApiCall("GET", "/x", READ))
-    assert budget.seen()[0].points == {}
+    assert budget.read_usage()[0].points == {}
 
 
 def test_the_last_calls_of_an_hour_are_taken_once_by_all(budget: ApiBudget, clock: Clock) -> None:
@@ -236,7 +236,7 @@ def test_processes_of_one_machine_share_it(clock: Clock, tmp_path: Path) -> None
         context().Process(target=spend, args=(tmp_path / "run", 60, barrier, granted)).start()
         reads.append(read)
     assert sum(read.recv() for read in reads if read.poll(300)) == CONTENTS_PER_MINUTE, "of 240 wanted"
-    rate_usage, _ = ApiBudget(FileRecords(tmp_path / "run", clock), "App 7 at acme").seen()
+    rate_usage, _ = ApiBudget(FileRecords(tmp_path / "run", clock), "App 7 at acme").read_usage()
     assert sum(rate_usage.contents.values()) == CONTENTS_PER_MINUTE
 
 
@@ -247,11 +247,11 @@ def test_each_installation_is_counted_for_itself_by_whichever_process(clock: Clo
     api_budget, other = at("acme"), at("umbrella")
     api_budget.learn(headers(0, reset_in_s=90))
     api_budget.close(30)
-    assert other.seen()[0] == RateUsage()
+    assert other.read_usage()[0] == RateUsage()
     assert other.spare(TICKER) == 0
     other.learn(headers(4000))
     assert at("acme").spare(QUESTION) == 90
-    assert at("umbrella").seen()[0].windows["core"].remaining == 4000
+    assert at("umbrella").read_usage()[0].windows["core"].remaining == 4000
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "null", '{"windows": 1}', "\x00" * 10])
@@ -259,16 +259,16 @@ def test_a_torn_record_only_forgets(budget: ApiBudget, tmp_path: Path, text: str
     budget.close(1)
     for path in (tmp_path / "shared").iterdir():
         path.write_text(text)
-    assert budget.seen()[0] == RateUsage()
+    assert budget.read_usage()[0] == RateUsage()
     budget.learn(headers(1))
-    assert budget.seen()[0].windows["core"].remaining == 1
+    assert budget.read_usage()[0].windows["core"].remaining == 1
 
 
 def test_old_counts_are_dropped(budget: ApiBudget, clock: Clock) -> None:
     for _ in range(200):
         assert budget.take(points=1, creates=True) == 0
         clock.forward(100)
-    rate_usage, _ = budget.seen()
+    rate_usage, _ = budget.read_usage()
     assert (len(rate_usage.points), len(rate_usage.contents)) == (1, 36)
 
 

@@ -108,13 +108,13 @@ def test_a_folder_in_the_policys_place_is_no_policy(world: World) -> None:
 
 def test_a_pull_request_is_read_as_it_is(world: World) -> None:
     pull = pull_of(world)
-    pull_look = pulls.read(world.hub, "acme/shop", pull.issue.number)
-    assert (pull_look.state, pull_look.draft, pull_look.head) == ("open", True, pull.head_sha)
+    pull_reading = pulls.read(world.hub, "acme/shop", pull.issue.number)
+    assert (pull_reading.state, pull_reading.draft, pull_reading.head) == ("open", True, pull.head_sha)
     # As where somebody pushed between the last look and the call.
-    assert not reviews.mark_ready(world.hub, "acme/shop", pull_look.node_id, "f" * 40)
+    assert not reviews.mark_ready(world.hub, "acme/shop", pull_reading.node_id, "f" * 40)
     assert pulls.read(world.hub, "acme/shop", pull.issue.number).draft is True
     for _ in range(2):
-        assert reviews.mark_ready(world.hub, "acme/shop", pull_look.node_id, pull_look.head)
+        assert reviews.mark_ready(world.hub, "acme/shop", pull_reading.node_id, pull_reading.head)
     assert pulls.read(world.hub, "acme/shop", pull.issue.number).draft is False
     world.forge.store.pulls.merge(pull, actor=world.alice)
     assert pulls.read(world.hub, "acme/shop", pull.issue.number).state == "merged"

@@ -83,7 +83,7 @@ def test_the_time_is_the_redis_own(redis: Redis) -> None:
     assert abs(late.read("x")[1] - (time.time() - LATE_S)) < LATE_S / 2
     budget = ApiBudget(late, "App 7 at acme")
     budget.take(points=5, creates=True)
-    (second,) = budget.seen()[0].points
+    (second,) = budget.read_usage()[0].points
     assert second < time.time() - LATE_S / 2
 
 
@@ -157,5 +157,5 @@ def test_hosts_share_the_places_of_calls_and_a_dead_hosts_come_back(
 def test_a_moment_of_a_window_is_told_by_the_keepers_time(tmp_path: Path) -> None:
     budget = ApiBudget(FileRecords(tmp_path, lambda: datetime(2026, 1, 1, tzinfo=UTC)), "App 7 at acme")
     budget.take(points=3, creates=True)
-    usage, now_s = budget.seen()
+    usage, now_s = budget.read_usage()
     assert rate_limit.until_now(usage.points, 60, now_s) == 3

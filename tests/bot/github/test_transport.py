@@ -86,7 +86,7 @@ def test_each_call_that_is_sent_is_counted_by_what_became_of_it(
         Wire("http://127.0.0.1:1", lambda _: "", clock, budget, 5.0, places=slots).send(
             ApiCall("GET", "/repos/acme/app", READ)
         )
-    usage, _ = budget.seen()
+    usage, _ = budget.read_usage()
     assert usage.calls == {CallResult.OK: 1, CallResult.UNREACHABLE: 1}
     assert sum(usage.took.values()) == 2
     assert 0 < usage.took_s < 5

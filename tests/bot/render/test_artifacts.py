@@ -14,7 +14,7 @@ from ledger.log import event_store
 from ledger.states import Ending
 from ledger.views import plans, questions
 from tests.bot.render.past import RUN, Past
-from tests.bot.render.test_gate_check import seen
+from tests.bot.render.test_gate_check import gate_record
 
 SITE = "https://cardinal.example.com"
 ASKED, ROOT = QuestionId("r1-q1"), "https://github.example/acme/shop"
@@ -66,7 +66,7 @@ def test_report_pull_request_and_debug_lead_to_the_files(past: Past) -> None:
 
 
 def test_the_check_leads_to_the_run_and_each_log_to_its_file(past: Past) -> None:
-    plain = seen(past, passed=True)
+    plain = gate_record(past, passed=True)
     assert "details_url" not in gate_check.write(plain, ())
     assert "`cardinal artifacts r1`" in gate_check.write(plain, ())["output"]["summary"]
     found = replace(plain, site=SITE)
@@ -77,7 +77,7 @@ def test_the_check_leads_to_the_run_and_each_log_to_its_file(past: Past) -> None
 
 
 def test_a_check_of_nobodys_commit_has_no_page(past: Past) -> None:
-    nobody = replace(seen(past, passed=None, pushed=False), by="", site=SITE)
+    nobody = replace(gate_record(past, passed=None, pushed=False), by="", site=SITE)
     assert "details_url" not in gate_check.write(nobody, ())
 
 

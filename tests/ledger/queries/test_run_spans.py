@@ -17,7 +17,7 @@ from ledger.events.run import (
 )
 from ledger.events.stage import StageEntered
 from ledger.ids import QuestionId, RunId
-from ledger.queries.run_spans import RunSpan, RunStory, SpanKind, chapter_of, shown_spans
+from ledger.queries.run_spans import RunSpan, RunStory, SpanKind, chapter_of, list_shown_spans
 from ledger.states import Ending, RunState
 from tests.ledger.samples import NOW, run_queued
 
@@ -61,7 +61,7 @@ def test_a_run_tells_what_it_did_for_how_long_and_who_ended_each_wait() -> None:
         (234, ValidationEnded(R1, 2, "full", True, "a" * 40)),
         (235, RunEnded(R1, Ending.SUCCEEDED, "", "", "publishing")),
     )
-    shown = shown_spans(spans, NOW, timedelta(seconds=5))
+    shown = list_shown_spans(spans, NOW, timedelta(seconds=5))
     assert [(span.kind.value, span.seconds(NOW), span.person, span.passed) for span in shown] == [
         ("plan", 12, "", None),
         ("wait", 120, "alice", None),
@@ -91,7 +91,7 @@ def test_a_span_that_lasts_grows_and_a_stage_has_its_own() -> None:
         (SpanKind.WORK, "check"),
     ]
     assert spans[-1].seconds(NOW + timedelta(seconds=101)) == 60
-    assert [run_span.kind.value for run_span in shown_spans(spans, NOW, timedelta(seconds=5))] == [
+    assert [run_span.kind.value for run_span in list_shown_spans(spans, NOW, timedelta(seconds=5))] == [
         "queue",
         "work",
         "work",

@@ -12,7 +12,7 @@ from rules.columns.review import changes_asked
 from rules.intents.internal import ChangeCardState
 from rules.intents.outbound import AskAssistant, ConvertDraft, Intent
 from rules.snapshot import Snapshot
-from tests.rules.scene import CARD, POLICY, asks, card, ended, kinds, only, pull, states
+from tests.rules.scene import CARD, asks, card, ended, kinds, only, pull, states
 
 S = CardState
 
@@ -128,4 +128,4 @@ def test_changes_that_a_review_asks_for_are_named_in_full(pending: int, said: st
     asked = card(
         "Review", S.IN_REVIEW, run=ended(), pull=pull(), verdict="changes_requested", pending_threads=pending
     )
-    assert changes_asked(POLICY, asked) == f"drag the card to In Progress and an agent works on {said}"
+    assert changes_asked(asked) == f"drag the card to In Progress and an agent works on {said}"

@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from rules.chatops.parser import Parsed, Permitted, permit
-from rules.commands.fork import ForkWish, read_fork
+from rules.commands.fork import read_fork
+from rules.commands.rerun import Wish
 from rules.policy.model import Policy
 from rules.snapshot import Snapshot
 from tests.rules.chatops.test_offers import PICKY
@@ -73,7 +74,7 @@ def test_it_says_why_nothing_was_started(snapshot: Snapshot, argument: str, said
 
 @pytest.mark.parametrize("text", ["", " ", "` ` `", "--at", "=", "r1 = --at = plan", "--at\nplan\nx", "–at"])
 def test_odd_words_are_read_without_an_error(text: str) -> None:
-    assert isinstance(read_fork(text), ForkWish)
+    assert isinstance(read_fork(text), Wish)
 
 
 def test_who_may_not_start_a_run_or_approve_its_plan_forks_none() -> None:

@@ -43,6 +43,7 @@ FIRST = replace(
 )
 STOPPING = run(stop_asked="cancel", stop_by="alice")
 CANCELLED = ended(Ending.CANCELLED, stop_asked="cancel", stop_by="alice")
+CHECKING = a_check(alive=True, by="carol")
 PAUSING = run(stop_asked="pause", stop_by="alice")
 PAUSED = run(RunState.PARKED, stop_asked="pause", stop_by="alice")
 STARTED = run(by="alice", door="comment")
@@ -103,7 +104,7 @@ TABLE: list[tuple[Snapshot, CommandGiven, str]] = [
         "started r5 first",
     ),
     (
-        card(run=ended(), pull=pull(), checks=(a_check(alive=True, by="carol", stop_by="alice"),)),
+        card(run=ended(), pull=pull(), checks=(replace(CHECKING, stop_asked="cancel", stop_by="alice"),)),
         given("cancel"),
         "cancelled r5 first. r5 is already being cancelled",
     ),

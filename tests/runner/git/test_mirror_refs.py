@@ -136,4 +136,4 @@ def test_a_mirror_whose_making_was_killed_is_made_anew(world: World, left: str) 
     if left:
         (new_mirror.path / left).write_text("ref: refs/heads/main\n")
     assert new_mirror.fetch("main") == by_git(world.origin, "refs/heads/main")
-    assert cleanup.unfinished_mirrors(world.places.mirrors) == ()
+    assert cleanup.list_unfinished_mirrors(world.places.mirrors) == ()

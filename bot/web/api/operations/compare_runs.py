@@ -7,8 +7,7 @@ from typing import Any
 
 from pydantic import Field
 
-from bot.runspec import builder
-from bot.runspec.store_mark import mark_store
+from bot.runspec.host_paths import read_stored_text
 from bot.state import patches
 from bot.state.snapshots import compare_rows
 from bot.web.api.jobs import MAX_TEXT, JobRun, RunName, require_run, run_summary
@@ -17,7 +16,6 @@ from bot.web.site.diff import DiffView, FileChange, parse_patch
 from ledger.log import event_store
 from ledger.rows.runs import RunRow
 from runner.artifacts.backend import StoreError
-from runner.artifacts.store import store_of
 from runner.text.untrusted import without_invisible as clean
 
 PATH = "/runs/{run}/compare/{other}"
@@ -119,15 +117,11 @@ def _read_change(call: ApiRequest, row: RunRow) -> DiffView | None:
     if kept is None or not (kept.checked or call.is_operators):
         return None
     try:
-        places = mark_store(builder.artifact_places(call.site.config), call.site.engine)
-        file = store_of(places).opened(kept.digest)
+        text = read_stored_text(call.site.config, call.site.engine, kept.digest, most_bytes=MAX_BYTES)
     except StoreError as error:
         log.warning("patch not compared digest=%s reason=%s", kept.digest, error)
         return None
-    if file is None:
-        return None
-    with file:
-        return parse_patch(file.read(MAX_BYTES).decode("utf-8", "replace"))
+    return None if text is None else parse_patch(text)
 
 
 def _compare(name: str, first: FileChange | None, second: FileChange | None) -> ComparedFile:

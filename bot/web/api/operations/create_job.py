@@ -48,7 +48,7 @@ Label = Annotated[str, Field(min_length=1, max_length=50)]  # as at GitHub
 
 
 class JobWish(ApiModel):
-    """The job."""
+    """The job that is asked for."""
 
     board: str = Field(max_length=200, description="owner/number")
     repository: str = Field(pattern=REPOSITORY, max_length=201, description="owner/name of its issue")

@@ -6,15 +6,13 @@ from typing import Any
 
 from pydantic import Field
 
-from bot.runspec import builder
-from bot.runspec.store_mark import mark_store
+from bot.runspec.host_paths import open_host_store
 from bot.web.api.jobs import RunName
 from bot.web.api.operation import ApiError, ApiRequest, not_found
 from bot.web.api.operations import list_artifacts
 from bot.web.api.operations.list_artifacts import Artifact
 from bot.web.pages.artifacts import OTHER, SHAPES
 from runner.artifacts.backend import StoreError
-from runner.artifacts.store import store_of
 from runner.text.untrusted import without_invisible as clean
 
 PATH = "/runs/{run}/artifacts/{digest}"
@@ -50,8 +48,7 @@ def run(call: ApiRequest, given: ArtifactName) -> ArtifactText:
         remedy = "open the file on the run's page"
         raise ApiError(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "not_text", because, remedy)
     try:
-        places = mark_store(builder.artifact_places(call.site.config), call.site.engine)
-        file = None if row.dropped else store_of(places).opened(row.digest)
+        file = None if row.dropped else open_host_store(call.site.config, call.site.engine).opened(row.digest)
     except StoreError as error:
         because, remedy = "the file store does not answer", "send it again in a minute"
         raise ApiError(HTTPStatus.SERVICE_UNAVAILABLE, "busy", because, remedy, LATER_S) from error

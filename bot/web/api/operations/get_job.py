@@ -170,7 +170,7 @@ def pending_job(call: ApiRequest, row: JobRow) -> Job:
         repository=row.repository,
         number=row.number,
         card="",
-        title=clean(_wanted_title(call, row)),
+        title=clean(_read_wanted_title(call, row)),
         board=next((f"{it.owner}/{it.number}" for it in call.boards if it.board_id == row.board_id), ""),
         column=clean(row.column),
         state=CardState.DRAFT,
@@ -216,7 +216,7 @@ def _offers(call: ApiRequest, card: CardRow) -> Iterable[JobOffer]:
         )
 
 
-def _wanted_title(call: ApiRequest, row: JobRow) -> str:
+def _read_wanted_title(call: ApiRequest, row: JobRow) -> str:
     """Return the title that was asked for; empty where many requests came since."""
     with event_store.reading(call.site.engine) as db:
         newest = event_store.newest_of(db, BoardEvent(row.board_id).stream, JobRequested, MAX_LOOKED_AT)

@@ -19,6 +19,7 @@ from bot.web.api.operation import KEPT, ApiError, ApiModel, SiteRequest, not_fou
 from ledger.log import event_store
 from ledger.queue.api_tokens import Scope
 from ledger.rows.cards import CardRow
+from ledger.states import Door
 from ledger.views import givers
 from rules.chatops import parser
 from rules.handlers.command import ALWAYS
@@ -93,7 +94,7 @@ def run(call: SiteRequest, given: CommandRequest) -> CommandReceipt:
     number = int.from_bytes(hashlib.sha256(call.key.encode()).digest()) % 2**NUMBER_BITS + 1
     until = call.site.clock() + KEPT
     sent = SentCommand(
-        door=parser.API,
+        door=Door.API,
         name=given.command,
         text=given.text,
         number=number,
@@ -109,7 +110,7 @@ def run(call: SiteRequest, given: CommandRequest) -> CommandReceipt:
         if about is None:
             raise not_found()
         seq, first = record.record_command(*about, call.visit, sent)
-    outcome = record.outcome(call.site.services, call.visit, seq, parser.API)
+    outcome = record.outcome(call.site.services, call.visit, seq, Door.API)
     if outcome is None:
         raise not_found()
     if outcome.refused:

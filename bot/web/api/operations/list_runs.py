@@ -100,10 +100,10 @@ def list_runs(call: ApiRequest, given: RunQuery, card: CardRow | None) -> RunLis
         total = run_list.count_runs(db, scopes, wanted)
     page = listed[: given.limit]
     more = page[-1].run.run_id if len(listed) > len(page) else ""
-    return RunList(runs=[listed_run(call, it) for it in page], total=total, next=more)
+    return RunList(runs=[describe_run(call, it) for it in page], total=total, next=more)
 
 
-def listed_run(call: ApiRequest, it: ListedRun) -> JobRunInList:
+def describe_run(call: ApiRequest, it: ListedRun) -> JobRunInList:
     """Return a run of a list as the account sees it."""
     row = it.run
     until = row.ended_at or call.site.clock()

@@ -41,7 +41,7 @@ def login_of(config: Config, name: str) -> str:
         raise SignInError("the company's name for you cannot be read: ask your operator")
     if config.sign_in_logins is not None:
         try:
-            login = people.listed_login(config, name)
+            login = people.find_listed_login(config, name)
         except PeopleListError as error:
             log.warning("nobody can sign in reason=%s", error)
             raise SignInError("the operator's list of people cannot be read: ask your operator") from error

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.runspec import builder
+from bot.runspec.host_paths import make_host_paths
 from bot.scheduler import cleanup
 from ledger.events.workspace import WorkspaceCleanAsked, WorkspaceCleaned, WorkspaceKept, WorkspaceTaken
 from ledger.log import event_store
@@ -27,7 +27,7 @@ def fresh(tmp_path: Path) -> Iterator[Cardinal]:
 
 
 def paths_of(cardinal: Cardinal) -> HostPaths:
-    return builder.artifact_places(cardinal.services.config)
+    return make_host_paths(cardinal.services.config)
 
 
 def folders(cardinal: Cardinal) -> list[str]:

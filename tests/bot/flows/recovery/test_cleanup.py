@@ -8,7 +8,7 @@ from datetime import timedelta
 
 import pytest
 
-from bot.runspec import builder
+from bot.runspec.host_paths import make_host_paths
 from bot.scheduler import cleanup
 from ledger.events.workspace import FolderKept
 from ledger.ids import CardId, RunId
@@ -25,14 +25,11 @@ from tests.runner.world import git
 
 
 def opened(cardinal: Cardinal, name: str) -> None:
-    workspaces.load("local").open(builder.artifact_places(cardinal.services.config), Tenancy(CardId(name)))
+    workspaces.load("local").open(make_host_paths(cardinal.services.config), Tenancy(CardId(name)))
 
 
 def there(cardinal: Cardinal) -> set[str]:
-    return {
-        mark.read_text()
-        for mark in builder.artifact_places(cardinal.services.config).workspaces.glob("*/card")
-    }
+    return {mark.read_text() for mark in make_host_paths(cardinal.services.config).workspaces.glob("*/card")}
 
 
 def test_the_place_of_a_card_that_is_done_goes_and_that_of_one_at_work_stays(cardinal: Cardinal) -> None:
@@ -60,7 +57,7 @@ def test_the_place_of_a_card_that_is_done_goes_and_that_of_one_at_work_stays(car
 def test_a_place_whose_making_or_removal_was_cut_short_goes_and_one_that_cannot_holds_up_no_other(
     cardinal: Cardinal,
 ) -> None:
-    root = builder.artifact_places(cardinal.services.config).workspaces
+    root = make_host_paths(cardinal.services.config).workspaces
     for name in ("PVTI_1", "PVTI_2", "PVTI_3", "PVTI_4"):
         opened(cardinal, name)
         (root / name / "repo" / "file").touch()
@@ -93,7 +90,7 @@ def test_what_dead_claims_were_exporting_goes_and_that_of_living_ones_stays(card
     run_id = cardinal.run_of(item).run_id
     cardinal.begin(run_id)
     generation = cardinal.leases[run_id].generation
-    mirrors = builder.artifact_places(cardinal.services.config).mirrors
+    mirrors = make_host_paths(cardinal.services.config).mirrors
     for name in (f"{run_id}-{generation}", f"{run_id}-{generation + 1}", "r99-1"):
         (mirrors / f"{name}.quarantine" / "objects").mkdir(parents=True)
         (mirrors / f"{name}.pack").touch()
@@ -117,7 +114,7 @@ def test_refs_stay_while_their_run_goes_on_and_go_with_its_place_or_after_two_we
         cardinal.finish(run_id, files={"a.txt": b"1\n"})
     cardinal.catch_up()
     opened(cardinal, ended.node_id)
-    mirror = builder.artifact_places(cardinal.services.config).mirrors / "acme_shop-1.git"
+    mirror = make_host_paths(cardinal.services.config).mirrors / "acme_shop-1.git"
     mirror.mkdir(parents=True)
     git(mirror, "init", "--quiet", "--bare")
     head = git(mirror, "commit-tree", "-m", "x", git(mirror, "hash-object", "-wt", "tree", "/dev/null"))
@@ -145,7 +142,7 @@ def test_a_chat_whose_worker_died_is_forgotten_once_no_answer_can_come_any_more(
     for name in ("chat-old", "chat-new"):
         opened(cardinal, name)
     long_ago = time.time() - cleanup.CHAT_S - 60
-    os.utime(builder.artifact_places(cardinal.services.config).workspaces / "chat-old", (long_ago, long_ago))
+    os.utime(make_host_paths(cardinal.services.config).workspaces / "chat-old", (long_ago, long_ago))
     cleanup.clean_up(cardinal.services)
     assert there(cardinal) == {"chat-new"}
 
@@ -156,7 +153,7 @@ def test_the_sockets_of_dead_claims_go_and_those_of_living_ones_stay(cardinal: C
     run_id = cardinal.run_of(item).run_id
     cardinal.begin(run_id)
     generation = cardinal.leases[run_id].generation
-    gateways = builder.artifact_places(cardinal.services.config).gateways
+    gateways = make_host_paths(cardinal.services.config).gateways
     for name in (f"{run_id}-{generation}", f"{run_id}-{generation + 1}", "r99-1"):
         (gateways / name).mkdir(parents=True)
     cleanup.clean_up(cardinal.services)
@@ -192,7 +189,7 @@ def test_a_mirror_that_a_fetch_holds_is_read_at_once_and_left_for_the_next_time(
     cardinal: Cardinal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(leftovers, "LOCK_S", 1)
-    mirror = builder.artifact_places(cardinal.services.config).mirrors / "acme_shop-1.git"
+    mirror = make_host_paths(cardinal.services.config).mirrors / "acme_shop-1.git"
     mirror.mkdir(parents=True)
     git(mirror, "init", "--quiet", "--bare")
     head = git(mirror, "commit-tree", "-m", "x", git(mirror, "hash-object", "-wt", "tree", "/dev/null"))
@@ -203,11 +200,11 @@ def test_a_mirror_that_a_fetch_holds_is_read_at_once_and_left_for_the_next_time(
         with pytest.raises(GitError):
             leftovers.forget(mirror, [RunId("r99")])
         assert cleanup.clean_up(cardinal.services) == ()
-    store = store_of(builder.artifact_places(cardinal.services.config))
+    store = store_of(make_host_paths(cardinal.services.config))
     digest = store.keep("of nobody").digest
     long_ago = time.time() - cleanup.ORPHAN_S - 60
     os.utime(
-        builder.artifact_places(cardinal.services.config).artifacts / digest[:2] / digest,
+        make_host_paths(cardinal.services.config).artifacts / digest[:2] / digest,
         (long_ago, long_ago),
     )
     # What waits for nobody goes first.
@@ -225,7 +222,7 @@ def test_the_log_of_a_run_that_is_over_goes_when_it_is_old_and_no_other_file_doe
         cardinal.begin(run_id)
     for run_id in ids[1:]:
         cardinal.finish(run_id, files={"a.txt": b"1\n"})
-    logs = builder.artifact_places(cardinal.services.config).logs
+    logs = make_host_paths(cardinal.services.config).logs
     logs.mkdir(exist_ok=True)
     old = time.time() - cardinal.services.config.artifact_days * 86_400 - 60
     for name in (*ids, "r999", "redis", "remember"):
@@ -244,7 +241,7 @@ def test_the_copy_of_files_without_a_repository_goes_and_comes_back_and_their_pl
     cardinal.scenario(work=[{"run": "echo line >> notes.md"}, {"finish": {"done": "Done."}}])
     item = cardinal.new(column="In Progress")
     cardinal.catch_up(work=True)
-    mirrors = builder.artifact_places(cardinal.services.config).mirrors
+    mirrors = make_host_paths(cardinal.services.config).mirrors
     cleanup.clean_up(cardinal.services)
     (copy,) = mirrors.glob("_*.git")
     old = time.time() - 2 * cleanup.MIRROR_S

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.runspec import builder
+from bot.runspec.host_paths import make_host_paths
 from bot.scheduler import cleanup
 from ledger.events.artifact import ArtifactDropped, ArtifactKept
 from ledger.events.workspace import Checkpointed
@@ -23,7 +23,7 @@ DAY_S = 86_400
 
 
 def store_in(cardinal: Cardinal) -> Store:
-    return store_of(builder.artifact_places(cardinal.services.config))
+    return store_of(make_host_paths(cardinal.services.config))
 
 
 def kept(cardinal: Cardinal, run_id: RunId, text: str) -> str:
@@ -37,7 +37,7 @@ def kept(cardinal: Cardinal, run_id: RunId, text: str) -> str:
 
 
 def aged(cardinal: Cardinal, digest: str) -> None:
-    paths = builder.artifact_places(cardinal.services.config)
+    paths = make_host_paths(cardinal.services.config)
     file = Path(paths.store.address or paths.artifacts) / digest[:2] / digest
     then = time.time() - 3 * DAY_S
     os.utime(file, (then, then))

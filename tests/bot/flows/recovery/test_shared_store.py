@@ -3,7 +3,7 @@
 from dataclasses import replace
 from pathlib import Path
 
-from bot.runspec import builder
+from bot.runspec.host_paths import make_host_paths
 from bot.system.secret import Secret
 from ledger.events.workspace import WorkspaceRestored
 from ledger.log import event_store
@@ -42,7 +42,7 @@ def test_a_run_leaves_its_work_and_its_artifacts_in_the_bucket_and_goes_on_on_an
             assert git.read(pushed, f"{name}.txt")
         with event_store.reading(cardinal.services.engine) as db:
             files = artifacts.of_run(db, run.run_id)
-        store = store_of(builder.artifact_places(cardinal.services.config))
+        store = store_of(make_host_paths(cardinal.services.config))
         assert {"briefing.md", f"{run.branch}.patch"} <= {file.name for file in files}
         assert all(len(store.read(file.digest) or b"") == file.size_bytes for file in files)
         assert not any(path.is_file() for path in home.rglob("artifacts/**/*"))

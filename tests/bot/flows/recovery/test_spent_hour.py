@@ -18,7 +18,7 @@ from tests.bot.flows.cardinal import Cardinal
 def spend_the_hour(cardinal: Cardinal) -> float:
     """Let an answer to any host tell that no call is left; return the seconds until the reset."""
     budget = cardinal.services.hub.budget
-    usage, now_s = budget.seen()
+    usage, now_s = budget.read_usage()
     hour = usage.windows["core"]
     figures = {"limit": hour.limit, "remaining": 0, "reset": hour.reset_s}
     budget.learn({f"x-ratelimit-{name}": str(it) for name, it in figures.items()})

@@ -1,6 +1,6 @@
 """A run that begins where another one stood: files and session are there, the card does not notice."""
 
-from bot.runspec import builder
+from bot.runspec.host_paths import make_host_paths
 from ledger.events.run import AgentSaid, Progressed
 from ledger.events.stage import StageEntered, StageLeft
 from ledger.events.turn import TurnStarted
@@ -47,7 +47,7 @@ def test_it_begins_with_files_and_session_of_then_at_a_question(cardinal: Cardin
     with event_store.reading(cardinal.services.engine) as db:
         kept = checkpoints.get(db, R1, "question")
     assert kept is not None
-    store_of(builder.artifact_places(cardinal.services.config)).remove(kept.bundle)
+    store_of(make_host_paths(cardinal.services.config)).remove(kept.bundle)
     cardinal.say(item, "/cardinal fork r1 --model other Say ahoi.")
     cardinal.catch_up(work=True)
     lost = cardinal.run(R3)

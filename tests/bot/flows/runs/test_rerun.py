@@ -1,6 +1,6 @@
 """A run that is done again, with briefing, policy and commit of then: its card does not notice."""
 
-from bot.runspec import builder
+from bot.runspec.host_paths import make_host_paths
 from bot.scheduler import cleanup
 from ledger.events.run import BranchPushed, Progressed, RunQueued, RunStopAsked
 from ledger.events.workspace import WorkspaceTaken
@@ -84,7 +84,7 @@ def test_it_stands_beside_the_card_with_a_branch_and_a_report_of_its_own(cardina
     assert unlike == {R3: "Different from r1: the skill fuzzing is gone."}
     cardinal.assert_nothing_is_stuck()
     cleanup.clean_up(cardinal.services)
-    workspaces = builder.artifact_places(cardinal.services.config).workspaces
+    workspaces = make_host_paths(cardinal.services.config).workspaces
     assert [it.name for it in workspaces.iterdir()] == [item.node_id]
 
 

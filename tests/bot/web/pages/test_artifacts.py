@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from bot.render.markdown import links
-from bot.runspec import builder
+from bot.runspec.host_paths import make_host_paths
 from bot.web.authorization import EACH_A_MINUTE, BusyError, Readers
 from bot.web.pages.artifacts import SHAPES
 from forge.store.models import Role
@@ -249,11 +249,11 @@ def test_only_plain_text_pictures_and_films_are_ever_shown() -> None:
 def test_a_file_that_the_disk_changed_or_lost_is_not_given_out(pages: Pages) -> None:
     run_id, bob = pages.run(), pages.browser("bob")
     digest = pages.keep(run_id, "full 1: pytest", "log")
-    file: Path = builder.artifact_places(pages.cardinal.services.config).artifacts / digest[:2] / digest
+    file: Path = make_host_paths(pages.cardinal.services.config).artifacts / digest[:2] / digest
     file.write_text("0 tests failed\n")
     damaged = bob.get(file_at(run_id, digest))
     assert (damaged.status_code, "damaged on its disk" in damaged.text) == (410, True)
-    store_of(builder.artifact_places(pages.cardinal.services.config)).remove(digest)
+    store_of(make_host_paths(pages.cardinal.services.config)).remove(digest)
     assert bob.get(file_at(run_id, digest)).status_code == 410
 
 

@@ -1,6 +1,6 @@
 """The change of a run: what was published for its readers, what is unfinished for whoever may write."""
 
-from bot.runspec import builder
+from bot.runspec.host_paths import make_host_paths
 from bot.web.pages.changes import MAX_BYTES, NOTHING, UNFINISHED
 from forge.store.models import Role
 from ledger.events.artifact import ArtifactDropped
@@ -81,10 +81,10 @@ def test_a_huge_or_damaged_patch_costs_a_part_of_the_page(pages: Pages) -> None:
     assert len(shown.data) < 100_000
     assert "more lines not shown" in shown.text
     assert "are not shown on this page" in shown.text
-    file = builder.artifact_places(pages.cardinal.services.config).artifacts / digest[:2] / digest
+    file = make_host_paths(pages.cardinal.services.config).artifacts / digest[:2] / digest
     file.write_text(PATCH.format(new="altered"))
     assert "damaged on its disk" in bob.get(path).text
-    store_of(builder.artifact_places(pages.cardinal.services.config)).remove(digest)
+    store_of(make_host_paths(pages.cardinal.services.config)).remove(digest)
     assert "The file is missing" in bob.get(path).text
 
 

@@ -10,7 +10,7 @@ from flask import Flask
 from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
-from bot.runspec import builder
+from bot.runspec.host_paths import make_host_paths
 from bot.web.app import make_app
 from ledger.events.artifact import ArtifactKept
 from ledger.ids import RunId
@@ -101,7 +101,7 @@ class Pages:
 
     @property
     def store(self) -> Store:
-        return store_of(builder.artifact_places(self.cardinal.services.config))
+        return store_of(make_host_paths(self.cardinal.services.config))
 
     def keep(self, run_id: RunId, name: str, kind: str, text: str = "3 tests passed\n") -> str:
         """Let the run keep a text; return its digest."""
