@@ -117,12 +117,14 @@ class RunClaimed(
 ):
     """A worker of `host` holds the run; every later write of it carries this generation.
 
-    `host` is empty in events of an older Cardinal.
+    `host` is empty in events of an older Cardinal. `lease_s`: a worker of somebody's own asked for so long a
+    claim; 0 for any other worker, and in older events.
     """
 
     generation: int
     worker: str
     host: str = ""
+    lease_s: int = 0
 
 
 @dataclass(frozen=True, slots=True)
