@@ -211,7 +211,8 @@ def _of_live_run(policy: Policy, snapshot: Snapshot, run: RunRow) -> DerivedStat
         case RunState.QUEUED if held := why_waiting(policy, snapshot):
             return DerivedState(*held, Reason.DEPENDENCY)
         case RunState.QUEUED if run.agent == OWN:
-            return DerivedState(CardState.QUEUED, f"{run_id} is waiting for a worker of your own to claim it")
+            said = f"{run_id} is waiting for a worker of your own to claim it"
+            return DerivedState(CardState.QUEUED, said, Reason.PERSON)
         case RunState.QUEUED | RunState.CLAIMED:
             return DerivedState(CardState.QUEUED, f"{run_id} is waiting for its turn")
         case _:

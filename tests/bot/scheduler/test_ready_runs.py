@@ -155,7 +155,7 @@ def test_a_blocked_card_is_free_again_though_its_run_waited_for_the_board_too(en
     assert free is not None
     assert free.state is not CardState.BLOCKED
     assert free.because.startswith("the board is stopped by ann")
-    assert free.reason is Reason.PERSON
+    assert free.reason is Reason.STOPPED
 
 
 ORDERED = """version: 1
