@@ -279,7 +279,7 @@ def _news(db: Connection, choices: tuple[RunSelection, ...]) -> tuple[CardExplai
     known = run_queue.reasons_of(db, cards_of.values())
     said = {run_id: (reason, codes.get(run_id, Reason.OTHER)) for run_id, reason in reasons.items()}
     return tuple(
-        CardExplained(cards_of[run_id], *news)
+        CardExplained(cards_of[run_id], *news, changed=news[1] is not known[cards_of[run_id]][1])
         for run_id, news in said.items()
         if run_id in cards_of and known.get(cards_of[run_id], news) != news and not is_rerun(db, run_id)
     )
