@@ -58,6 +58,9 @@ def test_a_program_claims_a_card_works_and_hands_it_in_like_a_run(pages: Pages) 
     beat = bob.send("POST", f"/runs/{run['run']}/heartbeat", {"generation": 1, "progress": "half\nof it"})
     assert (beat.status_code, beat.get_json()["until"] > run["until"]) == (200, True), beat.text
     assert bob.get(f"/runs/{run['run']}")["last_line"] == "half of it"
+    boards = bob.get("/boards/acme/1?limit=9")["columns"]
+    for listed in (bob.get("/jobs")["jobs"], [job for column in boards for job in column["listed"]]):
+        assert "half of it" in [job["why"] for job in listed if job["state"] == "working"]
     cardinal.say(item, "/cardinal redirect In milliseconds, please.")
     cardinal.catch_up()
     beat = bob.send("POST", f"/runs/{run['run']}/heartbeat", {"generation": 1})
