@@ -56,8 +56,11 @@ class Reason(StrEnum):
 
     OTHER = ""
     BLOCKED = "blocked"
+    BUDGET = "budget"
     CHECKS_RED = "checks_red"
     DEPENDENCY = "dependency"
+    GITHUB_LIMIT = "github_limit"
+    HALTED = "halted"
     MERGE_LANE = "merge_lane"
     MERGE_QUEUE = "merge_queue"
     MERGE_TURN = "merge_turn"
@@ -66,6 +69,7 @@ class Reason(StrEnum):
     PERSON = "person"
     REPOSITORY_UNCLEAR = "repository_unclear"
     RUN_FAILED = "run_failed"
+    STOPPED = "stopped"
 
 
 class Priority(StrEnum):

@@ -310,15 +310,14 @@ def _record_exit(spec: RunSpec, log: RunLog, stage_exit: StageExit) -> None:
             log.append_unless_requeued(RunStepped(run_id, history.state, RunState.AWAITING_APPROVAL))
         case StopRequested(how="pause"):
             log.append_unless_requeued(RunParked(run_id, "pause"))
-        case StopRequested(by=by, took_s=took_s, commits=commits):
-            stopped = f"stopped in {took_s:.1f} s by {by}"
+        case StopRequested(by=by, commits=commits):
             log.append(
                 *final_report(spec, history),
                 RunEnded(
                     run_id=run_id,
                     ending=Ending.CANCELLED,
                     reason="cancelled",
-                    detail=stopped,
+                    detail=f"stopped by {by}",
                     last_known=last_known,
                     commits=commits,
                 ),

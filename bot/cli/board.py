@@ -23,8 +23,8 @@ READS = True
 @click.option("--column", help="Only this column.")
 @filter_options
 @click.option(
-    "--limit", type=click.IntRange(1, show_board.MAX_LISTED), default=100, show_default=True,
-    help="Most cards to list in each column.",
+    "--limit", type=click.IntRange(1, show_board.MAX_LISTED), default=show_board.TEXT_LISTED,
+    show_default=True, help="Most cards to list in each column.",
 )  # fmt: skip
 @click.option("--markdown", is_flag=True, help="Print it as one Markdown document.")
 @json_option

@@ -15,9 +15,10 @@ from bot.frontends import NewsItem, Notice, UnfitAddressError
 from bot.outbox import subscribers
 from bot.system.clock import utc_now
 from ledger.errors import CardinalError
-from rules.chatops.notices import Subscriber
+from rules.chatops.notices import DIGEST_MINUTES, Subscriber
 from rules.intents.outbound import NoticeKind
 
+QUIET = " and ".join(kind for kind in NoticeKind if not kind.is_loud)
 HEADS = ("name", "kinds", "boards", "quiet", "digest", "escalates")
 
 
@@ -57,7 +58,11 @@ def command() -> None:
 @click.option("--quiet", default="00:00-00:00", metavar="HH:MM-HH:MM", help="Hours when nothing is sent.")
 @click.option("--time-zone", default="UTC", show_default=True, help="The time zone of these hours.")
 @click.option(
-    "--digest", default=0, metavar="MINUTES", help="Send at most one notice per MINUTES; 1440 is a day."
+    "--digest",
+    default=DIGEST_MINUTES,
+    show_default=True,
+    metavar="MINUTES",
+    help=f"Send {QUIET} only every MINUTES, at once with 0. Other kinds never wait for it.",
 )
 @click.option("--escalate-to", default="", metavar="NAME", help="Who gets unanswered questions.")
 @click.option("--after-hours", default=4, show_default=True, help="Hours until they are passed on.")

@@ -34,6 +34,10 @@ class GivenUpError(CardinalError):
         super().__init__(because)
 
 
+class DeclinedError(GivenUpError):
+    """What people did since makes the act wrong for good: its card says so, and nobody repeats it."""
+
+
 class TooSoonError(CardinalError):
     """The act has to wait until `due_at`; it costs no attempt. `because` is for the log."""
 

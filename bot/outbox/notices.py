@@ -60,11 +60,10 @@ def _queue(db: Connection, wanted: Subscribers, recorded: Recorded, now: datetim
         if not followed and not subscriber.wants(kind, address, name, starter):
             continue
         for key, line in lines.items():
-            _put(db, board, name, key, line, due=due_at(subscriber, now), now=now)
+            _put(db, board, name, key, line, due=due_at(subscriber, kind, now), now=now)
             if line.question_id and subscriber.escalate_to in wanted:
-                later = due_at(
-                    wanted[subscriber.escalate_to], now + timedelta(hours=subscriber.escalate_hours)
-                )
+                at = now + timedelta(hours=subscriber.escalate_hours)
+                later = due_at(wanted[subscriber.escalate_to], kind, at)
                 _put(
                     db,
                     board,

@@ -18,7 +18,7 @@ from bot.github.errors import (
     UnavailableError,
 )
 from bot.outbox import handlers as acts
-from bot.outbox.contract import ActResult, GivenUpError, TooSoonError, TryAgainError
+from bot.outbox.contract import ActResult, DeclinedError, GivenUpError, TooSoonError, TryAgainError
 from bot.state import served_boards, snapshots
 from bot.state.hang_guard import SetAsideError, guard_hangs
 from bot.state.outbox_context import OutboxContext
@@ -163,7 +163,8 @@ def _carry_out(context: OutboxContext, entry: Entry, counts: Published) -> None:
         wait_s = max(0.05, (error.due_at - context.clock()).total_seconds())
         return _postpone(context, entry, wait_s, "", counts, count_attempt=False)
     except (GivenUpError, SetAsideError) as error:
-        return _give_up(context, entry, error.because, counts)
+        declined = isinstance(error, DeclinedError)
+        return _give_up(context, entry, error.because, counts, declined=declined)
     except RateLimitedError as error:
         # The first attempt stays counted: it may have posted something, and the next one must look for it.
         return _postpone(
@@ -281,10 +282,14 @@ def _hold(context: OutboxContext, entry: Entry, counts: Published) -> None:
     counts.postponed += 1
 
 
-def _give_up(context: OutboxContext, entry: Entry, because: str, counts: Published) -> None:
+def _give_up(
+    context: OutboxContext, entry: Entry, because: str, counts: Published, *, declined: bool = False
+) -> None:
     with event_store.writing(context.engine) as db:
         outbox.drop_entry(db, entry)
-        failure = EntryGivenUp(CardId(entry.card_id), entry.key, entry.act, because, entry.payload)
+        failure = EntryGivenUp(
+            CardId(entry.card_id), entry.key, entry.act, because, entry.payload, declined=declined
+        )
         event_store.append(db, failure, at=context.clock())
     counts.given_up += 1
     log.warning("gave up key=%s act=%s because=%s", entry.key, entry.act, because)

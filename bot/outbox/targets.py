@@ -6,7 +6,7 @@ from datetime import timedelta
 from sqlalchemy import Connection
 
 from bot.outbox import handlers
-from bot.outbox.contract import GivenUpError, TooSoonError
+from bot.outbox.contract import DeclinedError, GivenUpError, TooSoonError
 from bot.render.run.story import Story
 from bot.state import policies
 from bot.state.outbox_context import OutboxContext
@@ -54,7 +54,7 @@ def read_row(db: Connection, card_id: CardId) -> CardRow:
     """Return the card; raises GivenUpError for an unknown one."""
     card = cards.get(db, card_id)
     if card is None:
-        raise GivenUpError("the card is unknown: it was deleted before it was seen")
+        raise DeclinedError("the card is unknown: it was deleted before it was seen")
     return card
 
 

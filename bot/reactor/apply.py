@@ -1,5 +1,6 @@
 """Decisions into the ledger: their events with their effects, and outbox entries of outward intents."""
 
+from dataclasses import replace
 from datetime import datetime
 
 from sqlalchemy import Connection
@@ -47,18 +48,25 @@ def apply(db: Connection, policy: Policy, decision: outbound.Decision, *, now: d
             case outbound.Intent():
                 again = isinstance(intent, outbound.CreateCard | outbound.OpenPull) and intent.again
                 handlers.put_intent(db, intent, now, again=again)
+            case on_board.CardExplained():
+                events = _explain(db, intent)
             case _ if _is_news(db, intent):
                 events = _with_effects(db, policy, intent, now)
         if events:
             event_store.append(db, *events, at=now)
 
 
+def _explain(db: Connection, event: on_board.CardExplained) -> tuple[Event, ...]:
+    """Return the event, where it says anything new."""
+    card = cards.get(db, event.card_id)
+    if card is None or (card.because, card.reason) == (event.because, event.reason):
+        return ()
+    return (replace(event, changed=card.reason is not event.reason),)
+
+
 def _is_news(db: Connection, event: RuleEvent) -> bool:
     """Tell whether the event changes anything in the ledger."""
     match event:
-        case on_board.CardExplained():
-            card = cards.get(db, event.card_id)
-            return card is not None and (card.because, card.reason) != (event.because, event.reason)
         case on_board.CardHeldBack():
             card = cards.get(db, event.card_id)
             return card is not None and card.held_back != event.wanted

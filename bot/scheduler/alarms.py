@@ -21,6 +21,7 @@ from ledger.events.run import BESIDE
 from ledger.ids import BoardId, RunId
 from ledger.log import event_store
 from ledger.queries.standstill import STALLED_AFTER
+from ledger.states import Reason
 from ledger.views import boards as known_boards
 from ledger.views import cards, runs, stalls
 
@@ -117,7 +118,8 @@ def _record_stalled(services: Services, now: datetime, late: Mapping[RunId, date
         because = f"{row.run_id} is ready since {late[row.run_id]:%H:%M} UTC and does not start: {way_out}"
         # Such a run moves no card, so nothing on it would say later that it runs.
         if row.kind not in BESIDE and card.because != because:
-            news.append(CardExplained(card.card_id, because))
+            changed = card.reason is not Reason.PERSON
+            news.append(CardExplained(card.card_id, because, Reason.PERSON, changed=changed))
     if news:
         log.warning("ready work starts nowhere runs=%s", len(stuck))
         with event_store.writing(services.engine) as db:

@@ -274,13 +274,14 @@ def _news(db: Connection, choices: tuple[RunSelection, ...]) -> tuple[CardExplai
     reasons = {run_id: reason for selection in choices for run_id, reason in selection.reasons.items()}
     if not reasons:
         return ()
-    need_person = frozenset().union(*(selection.need_person for selection in choices))
+    codes = {run_id: code for selection in choices for run_id, code in selection.codes.items()}
     cards_of = run_queue.cards_of_runs(db, reasons)
     known = run_queue.reasons_of(db, cards_of.values())
+    said = {run_id: (reason, codes.get(run_id, Reason.OTHER)) for run_id, reason in reasons.items()}
     return tuple(
-        CardExplained(cards_of[run_id], reason, Reason.PERSON if run_id in need_person else Reason.OTHER)
-        for run_id, reason in reasons.items()
-        if run_id in cards_of and known.get(cards_of[run_id], reason) != reason and not is_rerun(db, run_id)
+        CardExplained(cards_of[run_id], *news, changed=news[1] is not known[cards_of[run_id]][1])
+        for run_id, news in said.items()
+        if run_id in cards_of and known.get(cards_of[run_id], news) != news and not is_rerun(db, run_id)
     )
 
 

@@ -315,12 +315,14 @@ class CardExplained(
 ):
     """Why the card waits or does not move, in one line, changed; `reason` is its code.
 
-    `queue_place` is 0 but in old events: there the line begins with the place of the card's run in the queue.
+    `changed`: the code is another than before; false in older events. `queue_place` is 0 but in old events:
+    there the line begins with the place of the card's run in the queue.
     """
 
     because: str
     reason: Reason = Reason.OTHER
     queue_place: int = 0
+    changed: bool = False
 
 
 @dataclass(frozen=True, slots=True)

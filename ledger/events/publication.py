@@ -25,13 +25,15 @@ class EntryPublished(CardEvent):
 class EntryGivenUp(CardEvent, zoom=Zoom.CONVERSATION):
     """An outward act failed for good; `because` is a text that a person can act on.
 
-    `payload` is the request, in JSON: `cardinal replay --acts` carries it out again.
+    `payload` is the request, in JSON: `cardinal replay --acts` carries it out again. `declined`: what people
+    did since makes it wrong for good: its card says so, and nobody repeats it.
     """
 
     key: EntryKey
     act: str
     because: str
     payload: str = ""
+    declined: bool = False
 
     def describe(self) -> str:
         return f"could not {self.act.replace('_', ' ')}: {self.because}"

@@ -14,6 +14,7 @@ RERUN = "rerun"
 BESIDE = (CHECK, RERUN)
 CHOSEN = "chosen"  # the kind of a rerun that became the card's own run
 OWN = "own"  # the agent of a run that a worker of somebody's own claims: Cardinal starts none for it
+STOPPED = "stopped"  # the reason of a run that ended by a person's answer to a question
 RESTORED = "restored"  # the door and the reason of runs that a ledger from a back-up finds on GitHub
 BY_PUSH = "push"  # as whom one is started that nobody asked for
 
@@ -117,12 +118,14 @@ class RunClaimed(
 ):
     """A worker of `host` holds the run; every later write of it carries this generation.
 
-    `host` is empty in events of an older Cardinal.
+    `host` is empty in events of an older Cardinal. `lease_s`: a worker of somebody's own asked for so long a
+    claim; 0 for any other worker, and in older events.
     """
 
     generation: int
     worker: str
     host: str = ""
+    lease_s: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -528,7 +531,7 @@ class RunEnded(RunEvent, RuleEvent, zoom=Zoom.CONVERSATION, shows_payload=True, 
     restored: a ledger that came from a back-up found it on GitHub. `detail` is a text that a person can act
     on. `commits` are those of the run that its workspace keeps, None uncounted. `cause` is a code that is the
     same for the same cause on other cards: a provider, its key, the engine, an image; empty for one of the
-    card's own.
+    card's own. A person's answer to stop, `stopped`, is stored as a failure in older events.
     """
 
     ending: Ending
@@ -538,6 +541,13 @@ class RunEnded(RunEvent, RuleEvent, zoom=Zoom.CONVERSATION, shows_payload=True, 
     commits: int | None = None
     cause: str = ""
 
+    @property
+    def counts_as(self) -> Ending:
+        """The ending for counts and lists: what a person chose is no failure."""
+        return Ending.CANCELLED if self.reason == STOPPED else self.ending
+
     def describe(self) -> str:
         reason = "" if self.reason == self.ending else self.reason.replace("_", " ")
-        return f"run {self.run_id} {': '.join(part for part in (self.ending, reason, self.detail) if part)}"
+        return (
+            f"run {self.run_id} {': '.join(part for part in (self.counts_as, reason, self.detail) if part)}"
+        )

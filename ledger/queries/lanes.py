@@ -119,6 +119,12 @@ class ListedCard(NamedTuple):
     last_line: str | None = None
 
     @property
+    def why(self) -> str:
+        """Why it stands as it does; of one at work what its agent said last, as on GitHub's board."""
+        works = self.state in (CardState.WORKING, CardState.REVISING)
+        return (works and self.last_line) or self.because
+
+    @property
     def people(self) -> tuple[str, ...]:
         """Who asked for the run, who moved the card, its issue's assignees, and the reviewers that its policy
         names where no person asked: the first ones to act.

@@ -112,11 +112,13 @@ def where_cards_stand(db: Connection, card_ids: Iterable[CardId]) -> dict[CardId
     return {row.card_id: row.column for row in rows}
 
 
-def reasons_of(db: Connection, card_ids: Iterable[CardId]) -> dict[CardId, str]:
-    """Return the sentences about the cards' states; not of cards that name their hold themselves."""
+def reasons_of(db: Connection, card_ids: Iterable[CardId]) -> dict[CardId, tuple[str, Reason]]:
+    """Return the sentences about the cards' states, with their codes; not of cards that name their hold
+    themselves.
+    """
     free = cards.c.card_id.in_(tuple(card_ids)) & cards.c.reason.not_in((Reason.BLOCKED, Reason.OUT_OF_REACH))
-    query = select(cards.c.card_id, cards.c.because).where(free)
-    return {CardId(card_id): because for card_id, because in db.execute(query)}
+    query = select(cards.c.card_id, cards.c.because, cards.c.reason).where(free)
+    return {CardId(card_id): (because, reason) for card_id, because, reason in db.execute(query)}
 
 
 def cards_of_runs(db: Connection, run_ids: Iterable[RunId]) -> dict[RunId, CardId]:

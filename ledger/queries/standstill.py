@@ -99,7 +99,7 @@ class _Board(NamedTuple):
     def select_given_up(self) -> Select[Any]:
         it, on_list = remotes.failures, in_sight([self.scope])
         query = self._about(it, on_list, StandstillKind.GIVEN_UP, it.c.act, it.c.because, it.c.at)
-        return query.order_by(it.c.at)
+        return query.where(~it.c.declined).order_by(it.c.at)
 
     def select_undecided(self) -> Select[Any]:
         it, on_list = failures.failures, in_sight([self.scope])

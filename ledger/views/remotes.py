@@ -27,13 +27,14 @@ class RemoteRow:
 
 @dataclass(frozen=True, slots=True)
 class GivenUpRow:
-    """An act that failed for good, and was not carried out since; `payload` is its request, if it is kept."""
+    """An act that failed for good, and was not carried out since; the rest as in EntryGivenUp."""
 
     key: EntryKey
     card_id: CardId
     act: str
     because: str
     payload: str
+    declined: bool
     at: datetime
 
 
@@ -72,15 +73,15 @@ def cards_of(db: Connection, remote_id: str) -> frozenset[CardId]:
 
 
 def list_given_up(db: Connection, card_id: CardId | None = None) -> tuple[GivenUpRow, ...]:
-    """Return the acts that failed for good, of the card or of all, the oldest first."""
+    """Return the acts that failed for good and can be repeated, of the card or of all, the oldest first."""
     if card_id is None:
-        return list_rows(db, GivenUpRow, failures, "at")
-    return list_rows(db, GivenUpRow, failures, "at", card_id=card_id)
+        return list_rows(db, GivenUpRow, failures, "at", declined=False)
+    return list_rows(db, GivenUpRow, failures, "at", card_id=card_id, declined=False)
 
 
 def count_given_up(db: Connection) -> int:
-    """Return how many acts failed for good."""
-    return count(db, failures)
+    """Return how many acts failed for good and can be repeated."""
+    return count(db, failures, declined=False)
 
 
 @fold.on(EntryPublished)

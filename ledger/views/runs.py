@@ -327,8 +327,8 @@ fold.on(happened.RunHung)(setter(runs, lambda e: {"hung_s": e.silent_s}, "run_id
 
 @fold.on(happened.RunEnded)
 def _fold_run_ended(db: Connection, recorded: Recorded, event: happened.RunEnded) -> None:
-    how = {name: getattr(event, name) for name in ("ending", "reason", "detail", "last_known", "cause")}
-    end = {"state": RunState.ENDED, "ended_at": recorded.at, "kept": event.commits}
+    how = {name: getattr(event, name) for name in ("reason", "detail", "last_known", "cause")}
+    end = {"ending": event.counts_as, "state": RunState.ENDED, "ended_at": recorded.at, "kept": event.commits}
     _set(db, event, question_id="", parked_why="", **how, **end)
     if event.cause:
         change(db, cards, {"run_id": event.run_id}, cause=event.cause)

@@ -54,7 +54,7 @@ def _add(db: Connection, *sums: tuple[Tally, str, float]) -> None:
 
 @fold.on(RunEnded)
 def _fold_run_ended(db: Connection, _recorded: Recorded, event: RunEnded) -> None:
-    _add(db, (Tally.RUNS_ENDED, event.ending, 1))
+    _add(db, (Tally.RUNS_ENDED, event.counts_as, 1))
 
 
 @fold.on(ValidationEnded)

@@ -13,7 +13,7 @@ from rules.card.dependencies import why_waiting
 from rules.card.routes import find_route
 from rules.card.stops import describe_block
 from rules.intents.internal import ChangeCardState
-from rules.intents.outbound import Decision, Intent, UpdateFace, UpdateTicker
+from rules.intents.outbound import Decision, Intent, UpdateFace, UpdateTicker, WriteRunComment
 from rules.policy.model import Policy
 from rules.registry import ARCHETYPES, Archetype
 from rules.snapshot import Snapshot
@@ -83,7 +83,8 @@ def change_state(
     card_states = legal_way(legal, snapshot.state, after)
     if card_states:
         steps: tuple[Intent, ...] = tuple(ChangeCardState(card, state, line, reason) for state in card_states)
-        return Decision((*steps, *_face(snapshot, after), *_ticker(snapshot, after)), (line,))
+        shown = (*_face(snapshot, after), *_comment(snapshot), *_ticker(snapshot, after))
+        return Decision((*steps, *shown), (line,))
     if snapshot.state is after and (snapshot.because, snapshot.reason) != (line, reason):
         return explain(snapshot, line, reason)
     return Decision((), (line,))
@@ -186,6 +187,13 @@ def _face(snapshot: Snapshot, after: CardState) -> tuple[Intent, ...]:
     return () if snapshot.archived or after is CardState.ARCHIVED else (UpdateFace(snapshot.card_id),)
 
 
+def _comment(snapshot: Snapshot) -> tuple[Intent, ...]:
+    """Have the comment of a queued run say why it waits now."""
+    run = snapshot.live_run
+    waits = run is not None and run.state is RunState.QUEUED and not snapshot.archived
+    return (WriteRunComment(snapshot.card_id, run.run_id),) if run and waits else ()
+
+
 def _ticker(snapshot: Snapshot, after: CardState) -> tuple[Intent, ...]:
     """Bring the board's ticker up to date where the card begins or ends to wait for a person."""
     counts = (snapshot.state in ATTENTION) != (after in ATTENTION)
@@ -211,7 +219,8 @@ def _of_live_run(policy: Policy, snapshot: Snapshot, run: RunRow) -> DerivedStat
         case RunState.QUEUED if held := why_waiting(policy, snapshot):
             return DerivedState(*held, Reason.DEPENDENCY)
         case RunState.QUEUED if run.agent == OWN:
-            return DerivedState(CardState.QUEUED, f"{run_id} is waiting for a worker of your own to claim it")
+            said = f"{run_id} is waiting for a worker of your own to claim it"
+            return DerivedState(CardState.QUEUED, said, Reason.PERSON)
         case RunState.QUEUED | RunState.CLAIMED:
             return DerivedState(CardState.QUEUED, f"{run_id} is waiting for its turn")
         case _:

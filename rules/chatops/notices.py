@@ -20,6 +20,8 @@ from rules.text import plain
 
 STEPS_PERCENT = (100, 80, 50)
 MIDNIGHT = time()
+DIGEST_MINUTES = 60  # of who says nothing else
+FOR_REVIEW = (CardState.IN_REVIEW, CardState.WORK_COMPLETE)
 _DEFUSED = str.maketrans({"@": "@\u200b", **{char: " " for char in "<>[]*_`~|\\"}})
 
 
@@ -40,7 +42,7 @@ class QuietHours(NamedTuple):
 
 
 class NoticeChoice(PolicyModel):
-    """A person's choice of notices: these kinds, at most one in so many minutes, and no others."""
+    """A person's choice of notices: these kinds and no others, and how long those that are not loud wait."""
 
     kinds: tuple[NoticeKind, ...]
     digest_minutes: int = Field(ge=0, le=1440)
@@ -53,7 +55,8 @@ class Subscriber(PolicyModel):
     """A person, by their GitHub login, or a channel, by any name, and its kinds of notices.
 
     `address` is a secret. Nothing is sent from `quiet_from` until `quiet_until`, by the clock of `time_zone`;
-    equal times: no quiet. Notices wait for the next multiple of `digest_minutes` of the day; 0: none does.
+    equal times: no quiet. Notices that are not loud wait for the next multiple of `digest_minutes` of the
+    day; 0: none does.
     `mine`: only about runs that this person started. A question that nobody answers within `escalate_hours`
     goes to the subscriber `escalate_to` as well.
     """
@@ -66,7 +69,7 @@ class Subscriber(PolicyModel):
     time_zone: TimeZone = "UTC"
     quiet_from: time = MIDNIGHT
     quiet_until: time = MIDNIGHT
-    digest_minutes: int = Field(default=0, ge=0, le=1440)
+    digest_minutes: int = Field(default=DIGEST_MINUTES, ge=0, le=1440)
     escalate_to: str = ""
     escalate_hours: int = Field(default=4, ge=1, le=168)
 
@@ -112,7 +115,7 @@ def notice_kind(event: Event) -> NoticeKind | None:
             return NoticeKind.APPROVAL
         case CardStateChanged(after=CardState.FAILED):
             return NoticeKind.FAILURE
-        case CardStateChanged(after=CardState.IN_REVIEW | CardState.WORK_COMPLETE):
+        case CardStateChanged(after=after) if after in FOR_REVIEW:
             return NoticeKind.REVIEW
         case BoardHalted() | StopOrdered(because=""):  # a card that somebody blocks is shown on the board
             return NoticeKind.STOPPED
@@ -122,10 +125,12 @@ def notice_kind(event: Event) -> NoticeKind | None:
             return None
 
 
-def due_at(subscriber: Subscriber, now: datetime) -> datetime:
-    """Return when a notice may be sent: at the digest's next time, and never in quiet hours."""
+def due_at(subscriber: Subscriber, kind: NoticeKind, now: datetime) -> datetime:
+    """Return when a notice may be sent: at once if it is loud, else at the digest's next time; and never in
+    quiet hours.
+    """
     local = now.astimezone(ZoneInfo(subscriber.time_zone))
-    if subscriber.digest_minutes:
+    if subscriber.digest_minutes and not kind.is_loud:
         midnight = local.replace(hour=0, minute=0, second=0, microsecond=0)
         span = timedelta(minutes=subscriber.digest_minutes)
         local = min(midnight + ((local - midnight) // span + 1) * span, midnight + timedelta(days=1))

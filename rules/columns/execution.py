@@ -1,7 +1,7 @@
 """execution: a coding agent is hired for the card and works on its branch."""
 
 from ledger.events.board import ABANDONED
-from ledger.events.run import OWN
+from ledger.events.run import OWN, STOPPED
 from ledger.model.run_modes import FIX, INVESTIGATE, PLACES, SCRATCH
 from ledger.states import CardState, Ending
 from rules.card.column_actions import act, describe_routes, has_action, headlines
@@ -61,7 +61,8 @@ def derive(policy: Policy, snapshot: Snapshot) -> DerivedState:
     if run.ending is Ending.SUCCEEDED:
         return _of_success(policy, snapshot, str(run.run_id), run.mode)
     if run.ending is Ending.CANCELLED:
-        who = f" by {run.stop_by}" if run.stop_by else ""
+        chosen = f" ({plain(run.detail, 160)})" if run.reason == STOPPED else ""
+        who = f" by {run.stop_by}" if run.stop_by else chosen
         return DerivedState(
             CardState.BLOCKED, f"{run.run_id} was cancelled{who}: /cardinal retry starts another"
         )

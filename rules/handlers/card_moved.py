@@ -27,7 +27,7 @@ from rules.card.state import derive_state
 from rules.card.trigger import RuleTrigger
 from rules.columns import planning
 from rules.handlers.access import spread
-from rules.intents.outbound import Decision, Say, UpdateFace
+from rules.intents.outbound import Decision, Say, UpdateFace, WriteRunComment
 from rules.policy.model import Policy
 from rules.policy.roles import role_of
 from rules.runs.plan_approval import is_reworded
@@ -207,7 +207,11 @@ def show_restored(policy: Policy, snapshot: Snapshot, event: CardRestored, now: 
 
 @answers(CardExplained)
 def show_explanation(policy: Policy, snapshot: Snapshot, event: CardExplained, now: datetime) -> Decision:
-    return Decision((UpdateFace(snapshot.card_id),))
+    """Show it on the card's face, and a new cause in the comment of a queued run: GitHub counts each edit."""
+    run = snapshot.live_run
+    waits = run is not None and run.state is RunState.QUEUED and event.changed
+    told = (WriteRunComment(snapshot.card_id, run.run_id),) if run and waits else ()
+    return Decision((UpdateFace(snapshot.card_id), *told))
 
 
 @answers(LabelJudged)

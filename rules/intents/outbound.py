@@ -19,6 +19,11 @@ class NoticeKind(StrEnum):
     SPEND = "spend"
     STOPPED = "stopped"
 
+    @property
+    def is_loud(self) -> bool:
+        """Whether someone is needed, or work has stopped: no digest holds it back."""
+        return self not in (NoticeKind.REVIEW, NoticeKind.SPEND)
+
 
 @dataclass(frozen=True, slots=True)
 class Intent:

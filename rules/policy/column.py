@@ -188,9 +188,9 @@ class ColumnPolicy(PolicyModel):
     )
     publish: Literal["end", "early"] = setting(
         "end",
-        "`end` opens the pull request when the checks have passed; `early` opens a draft with the "
-        "first commit that the guardrails allow, and [keeps pushing](#work-that-is-seen-early): every "
-        "2 minutes while an agent works, and at the end of each turn and stage.",
+        "`end` opens the pull request when the checks have passed; `early` opens a draft and [keeps "
+        "pushing](#work-that-is-seen-early) what the guardrails allow: every 2 minutes while an agent works, "
+        "and at the end of each turn and stage.",
     )
     pipelines: Pipelines = setting(Pipelines(), "How far its agents may create and link cards on their own.")
     sub_issues: Literal["ignore", "wait"] = setting(

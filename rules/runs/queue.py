@@ -4,7 +4,9 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from itertools import chain
 from operator import attrgetter
+from typing import NamedTuple
 
 from ledger.events.budget import BudgetReserved
 from ledger.ids import BoardId, CardId, RunId
@@ -12,6 +14,7 @@ from ledger.model.spend_limits import Limit
 from ledger.rows.halts import HaltRow
 from ledger.rows.losses import LossRow
 from ledger.rows.stops import StopRow
+from ledger.states import Reason
 from rules.card.stops import describe_halt, describe_loss, describe_stop
 from rules.policy.model import Policy
 from rules.runs.budget import BudgetAllocator, Share
@@ -22,6 +25,13 @@ _NO_WORKER = "no worker is free"
 _OTHERS_TURN = "the free workers go to other boards first"
 TURN = attrgetter("rank", "queued_at", "run_id")  # in its order, each run is chosen whatever comes later
 MAX_CHECKS = 2  # runs that only check, at the same time on a board: they cost a worker, and no dollars
+
+
+class Obstacle(NamedTuple):
+    """Why a run may not start, for people; `code` is OTHER where it only waits for a free place."""
+
+    text: str
+    code: Reason = Reason.OTHER
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +100,7 @@ class RunSelection:
     """The runs to start, in order, with their grants; the obstacle of each other one.
 
     `hosts` are those that some of them must start on; the others start anywhere. `free` is the rest.
-    `need_person` are those whose obstacle goes away only by what a person does.
+    `codes` are those of the obstacles, but of them that are gone once a place is free.
     """
 
     starts: tuple[RunId, ...]
@@ -98,7 +108,7 @@ class RunSelection:
     grants: Mapping[RunId, BudgetReserved] = field(default_factory=dict)
     hosts: Mapping[RunId, str] = field(default_factory=dict)
     free: tuple[HostCapacity, ...] = field(default=(), compare=False)
-    need_person: frozenset[RunId] = frozenset()
+    codes: Mapping[RunId, Reason] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,17 +154,16 @@ def choose_runs(
     gate = _Gate(policy, load, stops, Workers(capacities, host), losses, owner=owner)
     starts: list[RunId] = []
     reasons: dict[RunId, str] = {}
-    need_person: set[RunId] = set()
+    codes: dict[RunId, Reason] = {}
     for run in sorted(waiting, key=TURN):
-        by_person = gate.person_obstacle(run)
-        obstacle = by_person or gate.capacity_obstacle(run) or (_OTHERS_TURN if len(starts) == most else None)
+        obstacle = next(gate.obstacles(run), Obstacle(_OTHERS_TURN) if len(starts) == most else None)
         if obstacle is None:
             gate.admit(run)
             starts.append(run.run_id)
             continue
-        reasons[run.run_id] = obstacle
-        if by_person:
-            need_person.add(run.run_id)
+        reasons[run.run_id] = obstacle.text
+        if obstacle.code:
+            codes[run.run_id] = obstacle.code
     left = gate.workers.capacities
     return RunSelection(
         starts=tuple(starts),
@@ -162,7 +171,7 @@ def choose_runs(
         grants=gate.grants,
         hosts=gate.hosts,
         free=left,
-        need_person=frozenset(need_person),
+        codes=codes,
     )
 
 
@@ -193,7 +202,7 @@ def claim_obstacle(
     The same limits hold as for agents, but for workers and dollars, of which it takes none.
     """
     gate = _Gate(policy, load, stops, Workers((), ""), losses, owner=owner)
-    return gate.person_obstacle(run) or next(gate.limit_obstacles(run), "")
+    return next((it.text for it in chain(gate.person_obstacles(run), gate.limit_obstacles(run))), "")
 
 
 class Workers:
@@ -208,15 +217,15 @@ class Workers:
         """The hosts with their free places now."""
         return tuple(self._capacities.values())
 
-    def obstacle(self, run: Waiting, labels: Sequence[str]) -> str | None:
+    def obstacle(self, run: Waiting, labels: Sequence[str]) -> Obstacle | None:
         """Return the reason that keeps the run from a worker; None where one is free."""
         able = self._able(run, labels)
         if not able and labels:
-            return without_labels(labels)
+            return Obstacle(without_labels(labels), Reason.PERSON)
         if any(capacity.free > 0 for capacity in able):
             return None
         bound = run.host and run.host in self._capacities and len(able) < len(self._capacities)
-        return f"{_NO_WORKER} on host {run.host}, which has its files" if bound else _NO_WORKER
+        return Obstacle(f"{_NO_WORKER} on host {run.host}, which has its files" if bound else _NO_WORKER)
 
     def take(self, run: Waiting, labels: Sequence[str]) -> str:
         """Take a worker; return its host where the run cannot start on any other, else empty."""
@@ -275,67 +284,69 @@ class _Gate:
         self._by_repository[run.repository] += 1
         self._by_column[run.column] += 1
 
-    def person_obstacle(self, run: Waiting) -> str | None:
-        """Return the obstacle that only a person removes; None without one."""
-        return next(self._person_obstacles(run), None)
-
-    def capacity_obstacle(self, run: Waiting) -> str | None:
-        """Return the obstacle that goes away as other runs end or time passes; None without one."""
-        return next(self._capacity_obstacles(run), None)
-
-    def _person_obstacles(self, run: Waiting) -> Iterator[str]:
-        if lost := describe_loss(self._losses, run.repository):
-            yield lost
-        if self._owner and is_outside(run.repository, self._owner):
-            yield outside_owner(run.repository, self._owner)
-        if stopped := describe_stop(self._stops, run.card_id, run.column):
-            yield stopped
-        if run.beside or not run.models:
-            return
-        if run.leaving:
-            yield "its card was dragged away: answer the question about that first"
-        if run.stands is None:
-            yield "its card is not in a column: drag it to an execution column"
-        elif not self._policy.archetype(run.stands).STARTS_RUNS:
-            where = f"{code(run.stands)}, which is not an execution column of the policy"
-            yield f"its card is in {where}: drag it to one, or correct the policy"
-
-    def _capacity_obstacles(self, run: Waiting) -> Iterator[str]:
+    def obstacles(self, run: Waiting) -> Iterator[Obstacle]:
+        """Yield what is in the run's way, what only a person removes first."""
+        yield from self.person_obstacles(run)
         yield from self.limit_obstacles(run)
         if busy := self.workers.obstacle(run, self._labels(run)):
             yield busy
 
-    def limit_obstacles(self, run: Waiting) -> Iterator[str]:
-        """Yield the limits of the board in the run's way, without those of its workers."""
+    def person_obstacles(self, run: Waiting) -> Iterator[Obstacle]:
+        """Yield the obstacles that only a person removes."""
+        if lost := describe_loss(self._losses, run.repository):
+            yield Obstacle(lost, Reason.PERSON)
+        if self._owner and is_outside(run.repository, self._owner):
+            yield Obstacle(outside_owner(run.repository, self._owner), Reason.PERSON)
+        if stopped := describe_stop(self._stops, run.card_id, run.column):
+            yield Obstacle(stopped, Reason.STOPPED)
+        if run.beside or not run.models:
+            return
+        if run.leaving:
+            said = "its card was dragged away: answer the question about that first"
+            yield Obstacle(said, Reason.PERSON)
+        if run.stands is None:
+            said = "its card is not in a column: drag it to an execution column"
+            yield Obstacle(said, Reason.PERSON)
+        elif not self._policy.archetype(run.stands).STARTS_RUNS:
+            where = f"{code(run.stands)}, which is not an execution column of the policy"
+            said = f"its card is in {where}: drag it to one, or correct the policy"
+            yield Obstacle(said, Reason.PERSON)
+
+    def limit_obstacles(self, run: Waiting) -> Iterator[Obstacle]:
+        """Yield the limits of the board in the run's way, without those of its workers: they go away as other
+        runs end or time passes.
+        """
         if run.same_issue:
-            yield run.same_issue
+            yield Obstacle(run.same_issue, Reason.DEPENDENCY)
         if self._github_at is not None:
-            yield limit_sentence(self._github_at)
+            yield Obstacle(limit_sentence(self._github_at), Reason.GITHUB_LIMIT)
         if run.models:
             yield from self._limits(run)
         elif self._checks >= MAX_CHECKS:
-            yield f"{count(self._checks, 'check')} run already"
+            yield Obstacle(f"{count(self._checks, 'check')} run already")
 
     def _labels(self, run: Waiting) -> tuple[str, ...]:
         column = self._policy.column(run.column)
         return column.runs_on if column is not None else ()
 
-    def _limits(self, run: Waiting) -> Iterator[str]:
+    def _limits(self, run: Waiting) -> Iterator[Obstacle]:
         """Yield the limits of the policy that are in the way of an agent."""
         limits, column = self._policy.limits, self._policy.column(run.column)
         if self._halt and not (self._may_probe and run.probes):
-            yield describe_halt(self._halt)
+            yield Obstacle(describe_halt(self._halt), Reason.HALTED)
         if run.overlap:
-            yield run.overlap
+            yield Obstacle(run.overlap, Reason.DEPENDENCY)
         if writer := self._writers.get(run.folder):
-            yield f"{writer} works in the same folder: it starts on its own when that pauses or ends"
+            said = f"{writer} works in the same folder: it starts on its own when that pauses or ends"
+            yield Obstacle(said, Reason.DEPENDENCY)
         if column is not None and self._by_column[run.column] >= column.concurrency:
-            yield f"{plain(run.column, 60)} is full with {count(self._by_column[run.column], 'run')}"
+            running = count(self._by_column[run.column], "run")
+            yield Obstacle(f"{plain(run.column, 60)} is full with {running}")
         if self._by_repository[run.repository] >= limits.runs_per_repository:
             running = count(self._by_repository[run.repository], "run")
-            yield f"{plain(run.repository, 100)} is full with {running}"
+            yield Obstacle(f"{plain(run.repository, 100)} is full with {running}")
         if self._total >= limits.runs:
-            yield f"the board is full with {count(self._total, 'run')}"
+            yield Obstacle(f"the board is full with {count(self._total, 'run')}")
         granted = self._purse.grant(run.wish)
         if isinstance(granted, str):
-            yield granted
+            yield Obstacle(granted, Reason.BUDGET)

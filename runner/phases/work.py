@@ -186,7 +186,7 @@ def _list_allowed_commands(run: RunContext, answered: Question | None) -> tuple[
 def _judge(run: RunContext, result: TurnResult) -> None:
     """Return when the turn is done; else raise the run's exit."""
     if result.stop is not None:
-        raise StopRequested(result.stop.how, result.stop.by, result.took_s)
+        raise StopRequested(result.stop.how, result.stop.by)
     if result.exceeded is ExceededLimit.PROVIDER:
         raise fail("provider", result.problem, result.cause)
     if result.exceeded is ExceededLimit.DISK:

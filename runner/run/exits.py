@@ -33,13 +33,13 @@ class Finish(StageExit):
 
 
 class StopRequested(StageExit):
-    """Somebody stopped the run. `took_s`: the time to stop the agent, 0 without one.
+    """Somebody stopped the run.
 
     `commits`: how many of the run's commits its workspace keeps, None before they are counted.
     """
 
-    def __init__(self, how: str, by: str, took_s: float = 0.0) -> None:
-        self.how, self.by, self.took_s = how, by, took_s
+    def __init__(self, how: str, by: str) -> None:
+        self.how, self.by = how, by
         self.commits: int | None = None
         super().__init__(how)
 

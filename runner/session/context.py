@@ -5,17 +5,17 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import NoReturn
 
-from ledger.events.run import QuestionAsked, RunStepped
+from ledger.events.run import STOPPED, QuestionAsked, RunStepped
 from ledger.rows import limit_answers
 from ledger.rows.limit_answers import LIMITS, NOTHING, AnswerChoice, Code, Size, Subject
-from ledger.states import RunState
+from ledger.states import Ending, RunState
 from runner.agents.contract import AgentAdapter
 from runner.errors import SpawnError
 from runner.exec.proxy import proxy_environment, trust_environment
 from runner.gateway.control.link import Gateway
 from runner.git.checkout import Checkout
 from runner.git.mirror import Mirror
-from runner.run.exits import Park, fail
+from runner.run.exits import Finish, Park, fail
 from runner.run.history import History
 from runner.run.limits import Allowance
 from runner.run.log import RunLog
@@ -213,4 +213,5 @@ class RunContext:
             raise Park("limit" if question.subject in LIMITS else "question")
         newest = self.history.own
         if newest is not None and newest.code is Code.STOP:
-            raise fail("stopped", f"{newest.answered_by} stopped it, asked: {newest.event.text}")
+            said = f"{newest.answered_by} stopped it, asked: {newest.event.text}"
+            raise Finish(Ending.CANCELLED, STOPPED, said)

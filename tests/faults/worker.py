@@ -111,7 +111,7 @@ class Worker:
         if asked is not None:
             self._park(asked.subject)
         elif newest is not None and newest.code is Code.STOP:
-            self._end(Ending.FAILED, "stopped", f"{newest.answered_by} stopped it")
+            self._end(Ending.CANCELLED, "stopped", f"{newest.answered_by} stopped it")
         elif run.kind == CHECK:
             self._step(RunState.VALIDATING)
         elif run.plan_required and not run.plan_approved:

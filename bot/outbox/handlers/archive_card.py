@@ -3,7 +3,7 @@
 from sqlalchemy import Connection
 
 from bot.github.api import projects
-from bot.outbox.contract import Act, ActResult, GivenUpError
+from bot.outbox.contract import Act, ActResult, DeclinedError
 from bot.outbox.targets import current_card
 from bot.state import snapshots
 from bot.state.outbox_context import OutboxContext
@@ -41,6 +41,8 @@ def _require_free(context: OutboxContext, intent: ArchiveCard) -> None:
     with context.reading() as db:
         card = snapshots.of_card(db, intent.card_id)
     if card is not None and (run := card.live_run):
-        raise GivenUpError(f"{run.run_id} lives by now: `/cardinal cancel` first, or archive it on the board")
+        raise DeclinedError(
+            f"{run.run_id} lives by now: `/cardinal cancel` first, or archive it on the board"
+        )
     if card is not None and (pull := card.open_pull):
-        raise GivenUpError(f"pull request #{pull.number} is open by now: merge or close it first")
+        raise DeclinedError(f"pull request #{pull.number} is open by now: merge or close it first")

@@ -3,7 +3,7 @@
 from sqlalchemy import Connection
 
 from bot.github.api import issues
-from bot.outbox.contract import Act, ActResult, GivenUpError
+from bot.outbox.contract import Act, ActResult, DeclinedError
 from bot.outbox.targets import issue_of, read_row
 from bot.render.markdown.escape import COMMENT_LIMIT, close_code, escape_mentions, fold
 from bot.render.markdown.marker import mark, marker_of, text_digest, words_of_draft
@@ -33,12 +33,12 @@ def carry_out(context: OutboxContext, intent: ExpandBody, entry: Entry) -> ActRe
     if marker is None or marker.key != entry.key:  # else an attempt before this one wrote it
         own = earlier.before if earlier and earlier.written == expansions.digest(now) else now
         if {expansions.digest(own), expansions.digest(before)} != {intent.replaces}:
-            raise GivenUpError(f"someone edited it in the meantime: {AGAIN}")
+            raise DeclinedError(f"someone edited it in the meantime: {AGAIN}")
         text = mark(
             f"{close_code(escape_mentions(intent.body))}\n\n{fold('As it was before', before)}", entry.key
         )
         if len(text) > COMMENT_LIMIT:
-            raise GivenUpError("the description is too long to be kept below: shorten it")
+            raise DeclinedError("the description is too long to be kept below: shorten it")
         now = issues.write_body(context.hub, issue.repository, issue.number, text)
     written = expansions.digest(now)
 

@@ -4,7 +4,7 @@ from sqlalchemy import Connection
 
 from bot.github.api import issues
 from bot.github.errors import RefusedError
-from bot.outbox.contract import Act, ActResult, GivenUpError
+from bot.outbox.contract import Act, ActResult, DeclinedError, GivenUpError
 from bot.outbox.targets import read_row
 from bot.state.outbox_context import OutboxContext
 from ledger.queue.outbox import Entry
@@ -24,7 +24,7 @@ def carry_out(context: OutboxContext, intent: LinkCard, _entry: Entry) -> ActRes
         if _place(blocking) in _blockers(db, blocked):
             return ActResult()
         if links.waits_for(db, _place(blocking), _place(blocked)):
-            raise GivenUpError(
+            raise DeclinedError(
                 "the two would wait for each other in a circle: take one dependency away first"
             )
     return change_dependency(context, blocked, blocking, linked=True)

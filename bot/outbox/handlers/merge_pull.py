@@ -14,7 +14,7 @@ from bot.github.api.pulls import PullCommit
 from bot.github.client import Hub
 from bot.github.errors import ConflictError, RefusedError
 from bot.outbox import gate_check
-from bot.outbox.contract import Act, ActResult, GivenUpError, TooSoonError
+from bot.outbox.contract import Act, ActResult, DeclinedError, GivenUpError, TooSoonError
 from bot.outbox.handlers.write_check import ACT as CHECK
 from bot.outbox.targets import CommentThread, pull_of, read_row
 from bot.render.markdown.escape import code
@@ -65,9 +65,9 @@ def carry_out(context: OutboxContext, intent: MergePull, _entry: Entry) -> ActRe
         return ActResult()  # done, if an answer was lost or a person was quicker; or the card was taken back
     pull = pull_of(card)
     if pull is None:
-        raise GivenUpError("there is no pull request to merge")
+        raise DeclinedError("there is no pull request to merge")
     if snapshot is None or snapshot.open_pull is None:
-        raise GivenUpError(f"#{pull.number} is not open any more")
+        raise DeclinedError(f"#{pull.number} is not open any more")
     # Checked again for the commit that the rules saw: its state may have changed since.
     because = unmergeable(snapshot, replace(snapshot.open_pull, head=intent.head, gate=gate), intent.requires)
     if because:
@@ -104,7 +104,7 @@ def _attempt(
         return _merge(context.hub, card, pull, intent, message)
     except ConflictError as error:
         because = f"#{pull.number} changed in the meantime: look at it again, then drag the card here again"
-        raise GivenUpError(because) from error
+        raise DeclinedError(because) from error
     except RefusedError as error:
         refused = error.because.rstrip(". ")
         because = (

@@ -3,7 +3,7 @@
 from sqlalchemy import Connection
 
 from bot.github.api import projects
-from bot.outbox.contract import Act, ActResult, GivenUpError
+from bot.outbox.contract import Act, ActResult, DeclinedError, GivenUpError
 from bot.outbox.targets import read_row
 from bot.state.outbox_context import OutboxContext
 from ledger.event import Event
@@ -29,7 +29,7 @@ def carry_out(context: OutboxContext, intent: MoveCard, _entry: Entry) -> ActRes
     if board is None or gone or (intent.source and card.column != intent.source):
         if intent.commanded and (gone or not same_column(card.column, intent.column)):
             where = "it left the board" if gone else f"someone moved it to {card.column or 'no column'}"
-            raise GivenUpError(f"{where} meanwhile, so it did not go to {intent.column}")
+            raise DeclinedError(f"{where} meanwhile, so it did not go to {intent.column}")
         return ActResult()  # a rule's wish, which somebody overtook; or an earlier try was
     same = (column for column in board.columns if same_column(column.name, intent.column))
     target = next(same, None)  # a policy may spell it otherwise

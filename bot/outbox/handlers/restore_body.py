@@ -3,7 +3,7 @@
 from sqlalchemy import Connection
 
 from bot.github.api import issues
-from bot.outbox.contract import Act, ActResult, GivenUpError
+from bot.outbox.contract import Act, ActResult, DeclinedError
 from bot.outbox.targets import issue_of, read_row
 from bot.state.outbox_context import OutboxContext
 from ledger.event import Event
@@ -28,7 +28,7 @@ def carry_out(context: OutboxContext, intent: RestoreBody, _entry: Entry) -> Act
     if now == expansion.written:
         issues.write_body(context.hub, issue.repository, issue.number, old)
     elif now != expansions.digest(old):  # else it is back already
-        raise GivenUpError("someone has edited it since: take the old one from GitHub's history of edits")
+        raise DeclinedError("someone has edited it since: take the old one from GitHub's history of edits")
 
     def events(db: Connection) -> tuple[Event, ...]:
         fresh = cards.get(db, intent.card_id)

@@ -19,7 +19,7 @@ from ledger.queue.outbox import Entry
 from ledger.rows.cards import CardRow
 from ledger.rows.questions import QuestionRow
 from ledger.views import cards, plans, questions, runs, subscriptions
-from rules.chatops.notices import Subscriber, defuse
+from rules.chatops.notices import FOR_REVIEW, Subscriber, defuse
 from rules.intents.outbound import NoticeKind, NoticeLine, SendNotice
 
 # One notice for each subscriber and piece of news.
@@ -83,6 +83,8 @@ def _item(
     words, kind = WORDS[line.kind], {"kind": line.kind}
     if card is None:
         return NewsItem(f"{words}: {defuse(line.text)}", kind)
+    if line.kind is NoticeKind.REVIEW and card.state not in FOR_REVIEW:
+        return None
     if subscriber.channel and context.policy(card.board_id).board.private_issues == "hidden":
         return NewsItem(f"{words}: a card of this board", kind)
     if not subscriber.channel and rights.get(card.card_id, roles.NONE) == roles.NONE:

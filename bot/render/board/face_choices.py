@@ -46,6 +46,10 @@ class WaitingOn(StrEnum):
     CHECKS = "checks"
     SLOT = "a free slot"
     CARD = "another card"
+    STOP = "a stop to be lifted"
+    HALT = "the halt to end"
+    BUDGET = "more budget"
+    GITHUB = "GitHub's limit"
 
 
 _OF_GATE: Mapping[Gate, ValidationResult] = {
@@ -62,6 +66,10 @@ _OF_REASON: Mapping[Reason, WaitingOn] = {
 _OF_QUEUED: Mapping[Reason, WaitingOn] = {
     Reason.DEPENDENCY: WaitingOn.CARD,
     Reason.PERSON: WaitingOn.PERSON,
+    Reason.STOPPED: WaitingOn.STOP,
+    Reason.HALTED: WaitingOn.HALT,
+    Reason.BUDGET: WaitingOn.BUDGET,
+    Reason.GITHUB_LIMIT: WaitingOn.GITHUB,
 }
 _REVIEWED = (CardState.WORK_COMPLETE, CardState.IN_REVIEW)
 _OF_PEOPLE = (
@@ -106,6 +114,10 @@ WAITS: Mapping[str, str] = {
     WaitingOn.CHECKS: "BLUE",
     WaitingOn.SLOT: "GRAY",
     WaitingOn.CARD: "GRAY",
+    WaitingOn.STOP: "YELLOW",
+    WaitingOn.HALT: "RED",
+    WaitingOn.BUDGET: "YELLOW",
+    WaitingOn.GITHUB: "GRAY",
 }
 
 

@@ -6,8 +6,9 @@ from bot.render.run import artifacts, evidence, observations, reproduction, stag
 from bot.render.run import story as run_story
 from bot.render.run.story import Story
 from ledger.model.run_modes import FIX, FOLDER, INVESTIGATE, SCRATCH
+from ledger.rows.cards import CardRow
 from ledger.rows.runs import RunRow
-from ledger.states import Ending, RunState
+from ledger.states import CardState, Ending, RunState
 from rules.card.workflow_choice import describe_workflow
 from rules.commands.budget import MAX_USD, MIN_USD
 from rules.runs.mode import reason
@@ -134,12 +135,20 @@ def _describe_now(story: Story) -> str:
     if run.ending is not None:
         return quote(run.detail, 1_000)
     if run.state is RunState.QUEUED:
-        return "" if run.again_of else quote(story.card.because, 500)
+        return "" if run.again_of else quote(_why_queued(story.card), 500)
     if run.state is RunState.AWAITING_APPROVAL:
         return "⬇️ The plan is below: approve it there, or ask for changes."
     if run.state is RunState.PARKED and run.question_id:
         return "⬇️ The question is below: answer it there, or with a plain reply."
     return quote(run.last_line, 500)
+
+
+def _why_queued(card: CardRow) -> str:
+    """Return why the run waits. The comment is written anew for another cause only, so it names no place that
+    is free or not by turns.
+    """
+    takes_turns = card.state is CardState.QUEUED and not card.reason
+    return "waiting for a free slot" if takes_turns else card.because
 
 
 def _plan(run: RunRow) -> str:

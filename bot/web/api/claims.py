@@ -96,14 +96,17 @@ def claim_card(call: SiteRequest, card: CardRow, lease_s: int) -> tuple[Claim, s
 
 
 def extend_claim(call: SiteRequest, run: RunRow, generation: int, *, progress: str, lease_s: int) -> Claim:
-    """Extend the claim, with a line for people if there is one. Raises ApiError where the run is to stop."""
+    """Extend the claim, with a line for people if there is one; by its own length where `lease_s` is 0.
+
+    Raises ApiError where the run is to stop.
+    """
     services = _services(call, run)
     with event_store.writing(services.engine) as db:
         now = ledger_clock(services.engine, services.clock)()
         run, lease = _held(db, call, run.run_id, generation)
         stopped = _obey_stop(db, run, lease, now)
         if not stopped:
-            lease = leases.renew(db, lease, ttl_s=lease_s)
+            lease = leases.renew(db, lease, ttl_s=max(lease_s or _claimed_s(db, run), MIN_LEASE_S))
             line = one_line(progress)
             if line and line != run.last_line:
                 event_store.append(db, Progressed(run.run_id, line), at=now)
@@ -113,6 +116,12 @@ def extend_claim(call: SiteRequest, run: RunRow, generation: int, *, progress: s
     if stopped:
         raise stopped
     return Claim(run, generation, lease.until, messages)
+
+
+def _claimed_s(db: Connection, run: RunRow) -> int:
+    """Return for how many seconds the run was claimed."""
+    claimed = event_store.newest_of(db, f"run:{run.run_id}", RunClaimed, 1)
+    return next((event.lease_s for _, event in claimed), 0) or LEASE_S
 
 
 def _list_messages(db: Connection, run: RunRow) -> tuple[str, ...]:
@@ -236,7 +245,7 @@ def _take(
     if lease is None:
         because = plain(obstacle) or "another claim of it has not run out yet"
         raise _conflict("waits", f"the card cannot be claimed now: {because}", "try again later")
-    claim = RunClaimed(run_id, lease.generation, call.visit.login)
+    claim = RunClaimed(run_id, lease.generation, call.visit.login, lease_s=lease_s)
     recorded, *_ = event_store.append(
         db,
         claim,

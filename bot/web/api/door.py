@@ -175,7 +175,8 @@ def _read_input(operation: Operation, path: dict[str, str]) -> Any:
     """Return the operation's input. Raises ApiError."""
     fields: dict[str, Any] = {}
     if operation.METHOD == "GET":
-        fields = request.args.to_dict()
+        usual = operation.TEXT_INPUT if _content_type(operation) != JSON else {}
+        fields = {**usual, **request.args.to_dict()}
         if any(len(texts) > 1 for _, texts in request.args.lists()):
             raise _unfit("the query has a field twice")
     else:
@@ -262,13 +263,17 @@ def problem_document(error: ApiError) -> Response:
 
 
 def _of(operation: Operation, call: SiteRequest, given: Any) -> Response:
-    output = operation.run(call, given)
-    kind = (
-        request.accept_mimetypes.best_match((JSON, *operation.AS_TEXT), JSON) if operation.AS_TEXT else JSON
-    )
+    output, kind = operation.run(call, given), _content_type(operation)
     if kind == JSON:
         return Response(output.model_dump_json(), content_type=JSON)
     return Response(operation.AS_TEXT[kind](call, output), content_type=f"{kind}; charset=utf-8")
+
+
+def _content_type(operation: Operation) -> str:
+    """Return the content type that the client wants of those that there are."""
+    if not operation.AS_TEXT:
+        return JSON
+    return request.accept_mimetypes.best_match((JSON, *operation.AS_TEXT), JSON)
 
 
 def _description() -> Response:

@@ -92,7 +92,7 @@ class JobSummary(ApiModel):
     column: str = Field(description="The board's column; empty for none")
     state: CardState
     since: datetime = Field(description="When it entered that state")
-    why: str = Field(description="Why it moves, or what it is waiting for")
+    why: str = Field(description="What its agent said last, or why it waits")
     run: str = Field(description="Its newest run; empty before the first")
     usd: float = Field(description="Cost of the newest run in dollars")
 
@@ -129,7 +129,7 @@ def job_summary(card: ListedCard, among: Iterable[VisibleBoard]) -> JobSummary:
         column=clean(card.column or ""),
         state=CardState(card.state),
         since=card.state_at,
-        why=clean(card.because),
+        why=clean(card.why),
         run=card.run_id or "",
         usd=card.usd or 0.0,
     )

@@ -134,8 +134,8 @@ class Operation(Protocol):
     `ALSO` are more paths, where people look for it. `COLUMNS` are the fields of a list that a table
     shows, or those of each list by its name.
     `stream` answers who accepts server-sent events. `AS_TEXT` makes the output into the content types that a
-    client may accept in place of JSON. `EXAMPLE` is an input by the names of a card
-    `acme/shop#1` and a run `r1`.
+    client may accept in place of JSON; `TEXT_INPUT` has the fields of `Input` whose default is another one
+    then. `EXAMPLE` is an input by the names of a card `acme/shop#1` and a run `r1`.
     """
 
     METHOD: str = "GET"
@@ -148,6 +148,7 @@ class Operation(Protocol):
     COLUMNS: Sequence[str] | Mapping[str, Sequence[str]] = ()
     stream: "Callable[[SiteRequest, Any], StreamResponse] | None" = None
     AS_TEXT: Mapping[str, Callable[[ApiRequest, Any], str]] = {}
+    TEXT_INPUT: Mapping[str, Any] = {}
     run: Callable[[Any, Any], ApiModel]  # of an ApiRequest where a ledger is enough, else of a SiteRequest
 
 

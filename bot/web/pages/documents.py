@@ -13,7 +13,6 @@ from bot.web.site.layout import Site
 from ledger.queue.sign_ins import SignIn
 
 KIND = "text/markdown"
-MAX_LISTED = 100  # cards of each column
 
 
 def mount(site: Site) -> None:
@@ -30,9 +29,8 @@ def mount(site: Site) -> None:
 
     @site.get("/boards/<owner>/<int(max=999999999):number>.md")
     def board_document(visit: SignIn, owner: str, number: int) -> Response:
-        return _document(
-            site, visit, show_board, name=f"board-{number}", owner=owner, number=number, limit=100
-        )
+        given = {"owner": owner, "number": number, **show_board.TEXT_INPUT}
+        return _document(site, visit, show_board, name=f"board-{number}", **given)
 
 
 def _document(site: Site, visit: SignIn, operation: ModuleType, *, name: str, **given: Any) -> Response:

@@ -20,6 +20,7 @@ from ledger.log import event_store
 from ledger.queue.sign_ins import SignIn
 from ledger.views import notice_choices
 from rules.chatops.notices import MIDNIGHT, NoticeChoice, QuietHours, Subscriber, due_at
+from rules.intents.outbound import NoticeKind
 from rules.text import count, plain
 
 log = logging.getLogger(__name__)
@@ -110,6 +111,7 @@ def _page(site: Site, visit: SignIn) -> Response:
         kinds=() if mine is None or set_up is None else [(kind, kind in mine.kinds) for kind in set_up.kinds],
         digests=DIGESTS,
         digest=0 if mine is None else mine.digest_minutes,
+        waits=", ".join(kind for kind in NoticeKind if not kind.is_loud),
         own=own,
         escalated=tuple(_list_escalated(known, visit)),
         how=HOW,
@@ -126,10 +128,16 @@ def _facts(site: Site, visit: SignIn, mine: Subscriber) -> Iterator[tuple[str, s
     yield "boards", _boards(site, visit, mine) or "all"
     hours = (f"{it.begin:%H:%M} to {it.end:%H:%M}, {it.time_zone}" for it in mine.quiet if it.begin != it.end)
     yield "quiet hours", "; ".join(dict.fromkeys(hours)) or "none"
-    yield "sent", f"every {mine.digest_minutes} min, together" if mine.digest_minutes else "at once"
+    loud = [kind for kind in mine.kinds if kind.is_loud]
+    waits = [kind for kind in mine.kinds if not kind.is_loud]
+    if mine.digest_minutes and waits:
+        yield "sent at once", ", ".join(loud) or "nothing"
+        yield "collected", f"{', '.join(waits)}: every {mine.digest_minutes} min"
+    else:
+        yield "sent at once", "all of these"
     now = site.clock()
-    if (due := due_at(mine, now)) > now:
-        yield "the next comes at", f"{due:%d %b, %H:%M} UTC"
+    if (due := due_at(mine, NoticeKind.QUESTION, now)) > now:
+        yield "quiet until", f"{due:%d %b, %H:%M} UTC"
     if mine.escalate_to:
         yield "unanswered questions", f"after {mine.escalate_hours} h to {plain(mine.escalate_to)}, too"
 

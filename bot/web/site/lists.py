@@ -71,8 +71,7 @@ def inbox_row_html() -> InboxRowHtml:
 
 
 def card_view(card: ListedCard, now: datetime) -> CardView:
-    """Return the card as a list shows it; one at work says what its agent said last, as on GitHub's board."""
-    works = card.state in (CardState.WORKING, CardState.REVISING)
+    """Return the card as a list shows it."""
     return CardView(
         card_id=card.card_id,
         name=f"{card.repository}#{card.number}" if card.number else "draft",
@@ -80,7 +79,7 @@ def card_view(card: ListedCard, now: datetime) -> CardView:
         path=path_of(card.repository, card.number, card.card_id),
         column=plain(card.column or "no column", MAX_TITLE),
         state=state_word(card.state),
-        why=plain((works and card.last_line) or card.because, MAX_WHY),
+        why=plain(card.why, MAX_WHY),
         since=card.state_at.isoformat(),
         waits=brief(now - card.state_at),
         people=plain(", ".join(card.people)),

@@ -221,6 +221,7 @@ def test_acts_that_were_given_up_are_listed_and_tried_again(cardinal: Cardinal, 
             db,
             EntryGivenUp(act.card_id, entry.key, entry.act, "the conversation is locked", entry.payload),
             EntryGivenUp(act.card_id, EntryKey("say:old"), "say", "an older version's"),
+            EntryGivenUp(act.card_id, EntryKey("link:r1"), "link_card", "a circle", "{}", declined=True),
             EntryGivenUp(act.card_id, EntryKey("plan-settled:r1:1"), "settle_plan", "locked", entry.payload),
             at=AT,
         )
@@ -231,6 +232,7 @@ def test_acts_that_were_given_up_are_listed_and_tried_again(cardinal: Cardinal, 
     listed = cardinal("replay", "--acts").stdout
     assert "the conversation is locked" in listed
     assert "say:old" not in listed
+    assert "a circle" not in told + listed  # it can never succeed
     assert "plan-settled:r1:1" not in listed
     assert printed(cardinal("replay", "--acts", entry.key, "--json")) == {"replayed": [entry.key]}
     with event_store.reading(story) as db:

@@ -10,7 +10,7 @@ from ledger.events.publication import EntryGivenUp
 from ledger.events.related import Blocker, CardMade, CardProposed, LinksSeen
 from ledger.ids import CardId, RunId
 from ledger.log import event_store
-from ledger.views import cards, children
+from ledger.views import cards, children, remotes
 from rules.intents.by_command import UnlinkCard
 from rules.intents.outbound import LinkCard
 from tests.bot.outbox.conftest import Stage
@@ -61,6 +61,8 @@ def test_one_that_would_close_a_circle_is_refused(stage: Stage, through: bool) -
     assert stage.issue.blocked_by == []
     (because,) = refused(stage)
     assert "in a circle" in because
+    with event_store.reading(stage.context.engine) as db:
+        assert remotes.list_given_up(db) == ()  # no replay would make it, so no operator is asked for one
 
 
 def test_it_is_removed_once_and_can_be_made_again(stage: Stage) -> None:

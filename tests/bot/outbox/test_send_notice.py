@@ -25,13 +25,14 @@ from bot.frontends import NewsItem, Notice, chat, front_end_of, webhook
 from bot.outbox import notices, subscribers
 from bot.system.config import read
 from forge.store.models import Role
-from ledger.events.board import CardDescribed, StopOrdered
+from ledger.events.board import CardDescribed, CardStateChanged, StopOrdered
 from ledger.events.person import NoticesChosen
 from ledger.events.policy import PolicyLoaded
 from ledger.events.publication import EntryGivenUp
 from ledger.events.run import QuestionAnswered, QuestionAsked, UsageMetered
 from ledger.events.subscription import CardSubscribed, CardUnsubscribed
 from ledger.ids import CardId, QuestionId, RunId
+from ledger.states import CardState
 from ledger.views import subscriptions
 from rules.chatops.notices import Subscriber
 from rules.intents.outbound import NoticeKind
@@ -262,10 +263,43 @@ def test_a_channel_names_no_card_where_private_issues_are_hidden(stage: Stage, r
     assert got["message"] == "A question is waiting for an answer: a card of this board"
 
 
-def test_what_waits_for_a_digest_is_one_notice_without_what_was_answered(
+def at_night(receiver: Receiver, stage: Stage, **settings: object) -> Subscriber:
+    """Return a subscriber who is in quiet hours for a day less a minute."""
+    begin, end = stage.clock().time(), (stage.clock() - timedelta(minutes=1)).time()
+    quiet = {"quiet_from": begin, "quiet_until": end}
+    return Subscriber.model_validate({"address": receiver.url, **quiet, **settings})
+
+
+def test_finished_work_waits_for_the_digest_and_a_question_and_a_stop_do_not(
     stage: Stage, receiver: Receiver
 ) -> None:
     subscribe(stage, alice=Subscriber(address=receiver.url, digest_minutes=1440))
+    done = CardStateChanged(stage.card_id, CardState.WORKING, CardState.WORK_COMPLETE, "done")
+    stage.happen(done)
+    ask(stage)
+    stage.happen(StopOrdered(stage.board_id, "board", "", "bob"))
+    send_news(stage)
+    said = [got["message"].partition(":")[0] for got in receiver.got]
+    assert said == ["A question is waiting for an answer", "Stopped"]
+    stage.clock.forward(24 * HOUR)
+    send_news(stage)
+    assert receiver.got[2]["message"].startswith("Work is ready for review: ")
+
+
+def test_finished_work_that_went_on_before_the_digest_is_not_told(stage: Stage, receiver: Receiver) -> None:
+    subscribe(stage, alice=Subscriber(address=receiver.url))
+    done = CardStateChanged(stage.card_id, CardState.WORKING, CardState.WORK_COMPLETE, "done")
+    stage.happen(done, CardStateChanged(stage.card_id, CardState.WORK_COMPLETE, CardState.QUEUED, "again"))
+    send_news(stage)
+    stage.clock.forward(HOUR)
+    send_news(stage)
+    assert receiver.got == []
+
+
+def test_what_waits_for_the_end_of_quiet_hours_is_one_notice_without_what_was_answered(
+    stage: Stage, receiver: Receiver
+) -> None:
+    subscribe(stage, alice=at_night(receiver, stage))
     for number in (1, 2):
         ask(stage, number)
     stage.happen(StopOrdered(stage.board_id, "board", "", "bob"))
@@ -283,7 +317,7 @@ def test_a_digest_keeps_so_many_lines_and_says_that_there_is_more(
     stage: Stage, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(notices, "MAX_KEPT", 3)
-    subscribe(stage, ops=Subscriber(address=receiver.url, digest_minutes=1440, channel=True))
+    subscribe(stage, ops=at_night(receiver, stage, channel=True))
     stops = (StopOrdered(stage.board_id, "board", "", name) for name in ("ann", "ben", "cas", "dan", "eve"))
     for stop in stops:
         stage.happen(stop)
@@ -320,7 +354,8 @@ def test_a_question_that_nobody_answers_goes_to_somebody_else(stage: Stage, rece
 
 
 def test_a_limit_is_told_once_for_each_step(stage: Stage, receiver: Receiver) -> None:
-    subscribe(stage, ops=Subscriber(address=receiver.url, channel=True, kinds=(NoticeKind.SPEND,)))
+    at_once = Subscriber(address=receiver.url, channel=True, kinds=(NoticeKind.SPEND,), digest_minutes=0)
+    subscribe(stage, ops=at_once)
     for usd in (20, 6, 1, 14):  # of 50 a day
         stage.happen(UsageMetered(RUN, usd, 0, 0, 0, 0))
         send_news(stage)

@@ -46,7 +46,11 @@ def test_each_field_of_choices_has_all_its_values_as_coloured_options() -> None:
 def test_a_queued_card_waits_for_a_slot_another_card_or_a_person(past: Past) -> None:
     assert waits(past) is WaitingOn.SLOT
     assert waits(past, reason=Reason.DEPENDENCY) is WaitingOn.CARD
-    assert waits(past, reason=Reason.PERSON) is WaitingOn.PERSON  # a stop, say
+    assert waits(past, reason=Reason.PERSON) is WaitingOn.PERSON  # its card left the column, say
+    assert waits(past, reason=Reason.STOPPED) is WaitingOn.STOP
+    assert waits(past, reason=Reason.HALTED) is WaitingOn.HALT
+    assert waits(past, reason=Reason.BUDGET) is WaitingOn.BUDGET
+    assert waits(past, reason=Reason.GITHUB_LIMIT) is WaitingOn.GITHUB
     assert waits(past, state=CardState.NEEDS_INPUT, reason=Reason.DEPENDENCY) is WaitingOn.PERSON
     assert waits(past, state=CardState.BLOCKED, reason=Reason.BLOCKED) is WaitingOn.PERSON
 

@@ -25,7 +25,7 @@ from ledger.events.run import (
     UsageMetered,
 )
 from ledger.ids import QuestionId, RunId
-from ledger.states import Ending
+from ledger.states import Ending, Reason
 from tests.bot.render.past import CARD, RUN, Past, R
 
 
@@ -44,10 +44,14 @@ def approved(past: Past) -> None:
 
 
 def test_a_queued_run_says_why_it_waits_and_can_be_paused_or_cancelled(past: Past) -> None:
-    past(CardExplained(CARD, "In Progress is full with 3 runs"))
+    halted = "the board is halted: no key"
+    past(CardExplained(CARD, halted, Reason.HALTED))
     text = comment.write(past.story())
     assert text.startswith("### ⏳ Run r1 is waiting to start")
-    assert "> In Progress is full with 3 runs" in text
+    assert f"> {halted}" in text
+    for full in ("In Progress is full with 3 runs", "no worker is free"):
+        past(CardExplained(CARD, full))
+        assert "> waiting for a free slot" in comment.write(past.story())
     assert "plan ○ → work ○ → validate ○ → pull request ○" in text
     assert boxes(text) == ["pause", "cancel"]
     assert "$0.00" not in text

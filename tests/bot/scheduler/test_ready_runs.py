@@ -7,21 +7,32 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Engine
 
+from bot.outbox import handlers
 from bot.reactor import apply, reactor
 from bot.scheduler import dispatch
 from bot.state import policies
+from ledger.db import tables
+from ledger.db.rows import drop
 from ledger.event import Event
-from ledger.events.board import CardDescribed, CardExplained, LabelJudged, StopLifted, StopOrdered
+from ledger.events.board import (
+    BoardHalted,
+    CardDescribed,
+    CardExplained,
+    LabelJudged,
+    StopLifted,
+    StopOrdered,
+)
 from ledger.events.policy import PolicyLoaded
 from ledger.events.preference import LimitsChosen, PriorityChosen, PrioritySeen
 from ledger.events.run import RunEnded
 from ledger.ids import CardId, RunId
 from ledger.log import event_store
 from ledger.queries import run_queue
+from ledger.queue import outbox
 from ledger.states import CardState, Ending, Priority, Reason
 from ledger.views import budgets, cards, runs
 from rules.intents.internal import QueueRun
-from rules.intents.outbound import Decision
+from rules.intents.outbound import Decision, WriteRunComment
 from rules.policy.column import ColumnPolicy
 from tests.bot.scheduler.test_shared_files import TEXT
 from tests.ledger.samples import BOARD, NOW, board_seen, card_seen, run_queued
@@ -120,6 +131,30 @@ def test_why_a_card_waits_is_recorded_once_and_again_when_it_was_overwritten(eng
         assert run_queue.reasons_of(db, [CardId("c3")]) == {CardId("c3"): wait}
 
 
+def test_the_comment_of_a_queued_run_is_written_for_each_new_cause_and_for_no_other_news(
+    engine: Engine,
+) -> None:
+    key = handlers.key(WriteRunComment(CardId("c3"), RunId("r3")))
+
+    def halt(because: str) -> tuple[Event, ...]:
+        return (BoardHalted(BOARD, "key", because, NOW + timedelta(hours=1), 1),)
+
+    def is_written(*events: Event) -> bool:
+        with event_store.writing(engine) as db:
+            drop(db, tables.outbox)
+            event_store.append(db, *events, at=NOW)
+            reactor.advance(db, now=NOW)
+        starts(engine)
+        with event_store.reading(engine) as db:
+            return outbox.get(db, key) is not None
+
+    assert is_written(StopOrdered(BOARD, "column", "In Progress", "ann"))
+    assert not is_written(StopOrdered(BOARD, "column", "Planning", "ann"))
+    assert is_written(*halt("no key"), StopLifted(BOARD, "column", "In Progress", "ann"))
+    assert not is_written(*halt("still no key"))
+    assert is_written(StopOrdered(BOARD, "card", "c3", "ann", "a duplicate"))  # blocks the card
+
+
 def happens(engine: Engine, *events: Event) -> int:
     """Append the events, ask three times which runs may start, and return the last event's number."""
     with event_store.writing(engine) as db:
@@ -155,7 +190,7 @@ def test_a_blocked_card_is_free_again_though_its_run_waited_for_the_board_too(en
     assert free is not None
     assert free.state is not CardState.BLOCKED
     assert free.because.startswith("the board is stopped by ann")
-    assert free.reason is Reason.PERSON
+    assert free.reason is Reason.STOPPED
 
 
 ORDERED = """version: 1

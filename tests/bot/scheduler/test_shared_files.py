@@ -16,7 +16,7 @@ from ledger.ids import CardId, RunId
 from ledger.log import event_store
 from ledger.queries import run_queue
 from ledger.queue import outbox
-from ledger.states import Ending, RunState
+from ledger.states import Ending, Reason, RunState
 from tests.ledger.samples import BOARD, NOW, board_seen, card_seen, run_queued
 from tests.ledgers import new_ledger
 
@@ -69,7 +69,8 @@ def test_it_waits_until_the_other_is_merged(engine: Engine) -> None:
     begin(engine, "wait")
     assert starts(engine) == []
     with event_store.reading(engine) as db:
-        because = run_queue.reasons_of(db, [B])[B]
+        because, code = run_queue.reasons_of(db, [B])[B]
+    assert code is Reason.DEPENDENCY
     assert because.startswith("pull request #9 changes `cart.py` as well: it waits until that is merged")
     assert dispatch.claim_run(engine, RunId("r3"), worker="w", now=NOW, ttl_s=60, slots=4) is None
     happen(engine, PullChanged(A, 9, "merged", False, "h"))

@@ -26,7 +26,9 @@ from ledger.log import event_store
 from ledger.queries import stats
 from ledger.queries.card_filter import CardScope
 from ledger.queries.stats import ASSISTANT, CardWait, DayShare, DayWaits, MergeShare, SpendShare
-from ledger.states import ATTENTION, CardState, Ending, Reason
+from ledger.states import ATTENTION, CardState, Ending, Reason, RunStatus
+from ledger.views import runs, tallies
+from ledger.views.tallies import Tally
 from ledger.views.waits import waits
 from tests.ledger.samples import BOARD, CARD, NOW, RUN, board_seen, card_seen, later, run_queued
 
@@ -56,6 +58,18 @@ def worked(ledger: Engine) -> Engine:
     write(ledger, PullChanged(CARD, 7, "merged", False, "a" * 40), after_s=240)
     write(ledger, CardStateChanged(CARD, CardState.QUEUED, CardState.DONE, "it is merged"), after_s=240)
     return ledger
+
+
+def test_a_person_s_answer_to_stop_is_no_failure_though_older_logs_call_it_one(ledger: Engine) -> None:
+    write(ledger, board_seen(), card_seen(), run_queued())
+    write(ledger, RunEnded(RUN, Ending.FAILED, "stopped", "ann stopped it", ""))
+    with event_store.reading(ledger) as db:
+        figures, tallied = stats.of_boards(db, SINCE, UNTIL), tallies.all_tallies(db)
+        row = runs.get(db, RUN)
+    assert (figures.endings, figures.reasons) == ({"cancelled": 1}, {})
+    assert tallied[Tally.RUNS_ENDED, "cancelled"] == 1
+    assert row is not None
+    assert row.status is RunStatus.CANCELLED
 
 
 def test_dollars_endings_and_waits_are_counted_once(worked: Engine) -> None:

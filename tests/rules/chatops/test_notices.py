@@ -47,10 +47,27 @@ NIGHT = {"quiet_from": time(22), "quiet_until": time(7), "time_zone": "Europe/Be
         (NIGHT, datetime(2026, 10, 24, 21, tzinfo=UTC), datetime(2026, 10, 25, 6, tzinfo=UTC)),
     ],
 )
-def test_a_notice_waits_for_the_end_of_quiet_hours_and_for_the_digest(
+def test_a_notice_that_is_not_loud_waits_for_the_end_of_quiet_hours_and_for_the_digest(
     settings: dict[str, object], now: datetime, due: datetime
 ) -> None:
-    assert due_at(Subscriber.model_validate({"address": "json://x", **settings}), now) == due
+    subscriber = Subscriber.model_validate({"address": "json://x", "digest_minutes": 0, **settings})
+    assert due_at(subscriber, NoticeKind.REVIEW, now) == due
+
+
+def test_what_is_loud_waits_for_no_digest_and_the_rest_comes_hourly_by_default() -> None:
+    usual, daily = Subscriber(address="json://x"), Subscriber(address="json://x", digest_minutes=1440)
+    now, soon = at(20, 12, 5), at(20, 13)
+    assert {kind: due_at(usual, kind, now) for kind in NoticeKind} == {
+        NoticeKind.QUESTION: now,
+        NoticeKind.APPROVAL: now,
+        NoticeKind.FAILURE: now,
+        NoticeKind.STOPPED: now,
+        NoticeKind.REVIEW: soon,
+        NoticeKind.SPEND: soon,
+    }
+    assert due_at(daily, NoticeKind.QUESTION, now) == now
+    at_night = daily.model_copy(update={"quiet_from": time(12), "quiet_until": time(14)})
+    assert due_at(at_night, NoticeKind.QUESTION, now) == at(20, 14)
 
 
 def test_who_chooses_gets_less_than_the_operator_said_and_never_more() -> None:
@@ -78,11 +95,13 @@ def test_who_chooses_gets_less_than_the_operator_said_and_never_more() -> None:
     )
     night = datetime(2026, 11, 20, 23, 30, tzinfo=UTC)
     assert (as_before.address, as_before.kinds, as_before.digest_minutes) == ("json://x", both, 60)
-    assert due_at(as_before, night) == due_at(set_up, night) == night.replace(day=21, hour=7, minute=0)
+    kind = NoticeKind.REVIEW
+    morning = night.replace(day=21, hour=7, minute=0)
+    assert due_at(as_before, kind, night) == due_at(set_up, kind, night) == morning
     assert (less.address, less.kinds, less.digest_minutes) == ("json://x", (NoticeKind.FAILURE,), 240)
-    assert due_at(less, night) == night.replace(day=21, hour=8, minute=30)
+    assert due_at(less, kind, night) == night.replace(day=21, hour=8, minute=30)
     no_hour_left = less.model_copy(update={"own_quiet": QuietHours(time(7), time(22), "UTC")})
-    assert due_at(no_hour_left, night) <= night + timedelta(days=2)
+    assert due_at(no_hour_left, kind, night) <= night + timedelta(days=2)
 
 
 def test_what_is_news_is_of_one_kind() -> None:

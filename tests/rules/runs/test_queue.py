@@ -7,7 +7,9 @@ import pytest
 
 from ledger.ids import BoardId, CardId, RunId
 from ledger.model.spend_limits import Limit
+from ledger.rows.halts import HaltRow
 from ledger.rows.stops import StopRow
+from ledger.states import Reason
 from rules.runs.queue import Demand, HostCapacity, Load, RunSelection, Waiting, choose_runs, shares
 from tests.rules.scene import BOARD, NOW, POLICY, a_stop
 
@@ -46,7 +48,7 @@ def test_a_column_runs_no_more_than_its_limit() -> None:
     assert run_selection.starts == ("r1", "r2")
     assert run_selection.reasons[RunId("r3")] == "In Progress is full with 3 runs"
     assert run_selection.reasons[RunId("r5")] == "In Progress is full with 3 runs"
-    assert not run_selection.need_person
+    assert not run_selection.codes
 
 
 def test_a_repository_runs_no_more_than_its_limit_and_others_pass_by() -> None:
@@ -57,22 +59,36 @@ def test_a_repository_runs_no_more_than_its_limit_and_others_pass_by() -> None:
 
 
 @pytest.mark.parametrize(
-    ("load", "slots", "said"),
+    ("load", "slots", "said", "code"),
     [
-        (replace(IDLE, total=6), 10, "the board is full with 6 runs"),
+        (replace(IDLE, total=6), 10, "the board is full with 6 runs", Reason.OTHER),
         (
             replace(IDLE, spent={(Limit.DAY, ""): 50.126}),
             10,
             "the board's budget for today of $50.00 is used up: $50.13 spent: raise"
             " `limits: {usd_per_day: …}`, or it continues after midnight UTC",
+            Reason.BUDGET,
         ),
-        (replace(IDLE, by_repository={"acme/s1": 2}), 10, "acme/s1 is full with 2 runs"),
-        (IDLE, 0, "no worker is free"),
+        (replace(IDLE, by_repository={"acme/s1": 2}), 10, "acme/s1 is full with 2 runs", Reason.OTHER),
+        (IDLE, 0, "no worker is free", Reason.OTHER),
+        (
+            replace(IDLE, github_at=NOW),
+            0,
+            "GitHub takes no more calls before 12:00 UTC (its limit): it starts on its own then",
+            Reason.GITHUB_LIMIT,
+        ),
+        (
+            replace(IDLE, halt=HaltRow(BOARD, "key", "no key", until=NOW, tries=1, at=NOW)),
+            0,
+            "the board is halted: no key (one run tries at 12:00 UTC; /cardinal resume board)",
+            Reason.HALTED,
+        ),
     ],
 )
-def test_each_limit_holds_and_says_so(load: Load, slots: int, said: str) -> None:
+def test_each_limit_holds_and_says_so(load: Load, slots: int, said: str, code: Reason) -> None:
     run_selection = chosen(waits(1), load=load, slots=slots)
-    assert run_selection == RunSelection((), {RunId("r1"): said})
+    codes = {RunId("r1"): code} if code else {}
+    assert run_selection == RunSelection((), {RunId("r1"): said}, codes=codes)
 
 
 @pytest.mark.parametrize(
@@ -92,7 +108,7 @@ def test_each_limit_holds_and_says_so(load: Load, slots: int, said: str) -> None
 def test_a_stop_holds_what_it_covers(stop: StopRow, said: str) -> None:
     run_selection = chosen(waits(1), stops=(stop,))
     assert said in run_selection.reasons[RunId("r1")]
-    assert run_selection.need_person == {"r1"}
+    assert run_selection.codes == {"r1": Reason.STOPPED}
 
 
 def test_a_stop_holds_nothing_else() -> None:

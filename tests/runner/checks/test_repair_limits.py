@@ -53,7 +53,7 @@ def test_the_same_failure_in_a_row_parks_with_its_findings(world: World) -> None
     assert "your last repair did not help" not in first
     assert "your last repair did not help" in second
     world.answer(spec, "2")
-    assert (world.ended().ending, world.ended().reason) == (Ending.FAILED, "stopped")
+    assert (world.ended().ending, world.ended().reason) == (Ending.CANCELLED, "stopped")
 
 
 def test_a_run_that_may_go_on_repairs_at_once_and_is_asked_about_after_as_many_rounds(world: World) -> None:

@@ -99,7 +99,7 @@ def test_a_run_whose_limit_was_not_raised_ends(world: World) -> None:
     spec = world.spec(limits=LIMITS)
     world.run(spec)
     world.answer(spec, "Stop here")
-    assert (world.ended().ending, world.ended().reason) == (Ending.FAILED, "stopped")
+    assert (world.ended().ending, world.ended().reason) == (Ending.CANCELLED, "stopped")
 
 
 def test_checks_that_keep_failing_park_and_ask(world: World) -> None:

@@ -2,7 +2,6 @@
 
 import multiprocessing
 import os
-import re
 import signal
 import sys
 import time
@@ -39,7 +38,7 @@ def test_a_cancelled_run_stops_soon_and_says_what_it_cost(world: World, busy: ob
     )
     ended = world.ended()
     assert (ended.ending, ended.reason) == (Ending.CANCELLED, "cancelled")
-    assert re.fullmatch(r"stopped in \d+\.\d s by ann", ended.detail)
+    assert ended.detail == "stopped by ann"  # how long that took is told once, by the times of the two events
     assert ended.commits == 2
     assert took_s < 45
     assert world.of("BranchPushed") == []

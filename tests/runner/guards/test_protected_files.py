@@ -130,7 +130,7 @@ def test_leave_for_a_large_change_is_none_for_protected_files(world: World) -> N
     world.answer(spec, "Publish it anyway")
     assert world.of("BranchPushed") == []
     world.answer(spec, "Stop here")
-    assert (world.ended().ending, world.ended().reason) == (Ending.FAILED, "stopped")
+    assert (world.ended().ending, world.ended().reason) == (Ending.CANCELLED, "stopped")
     assert world.of("BranchPushed") == []
 
 

@@ -206,7 +206,7 @@ def test_the_fourth_time_the_same_way_is_a_question_and_going_on_allows_three_mo
     said = "Stage verify has handed the work to implement 3 times and wants to do it again:"
     assert world.only("QuestionAsked", newest=True).text.startswith(said)
     world.answer(spec, "Stop here")
-    assert (world.ended().ending, world.ended().reason) == (Ending.FAILED, "stopped")
+    assert (world.ended().ending, world.ended().reason) == (Ending.CANCELLED, "stopped")
 
 
 def test_a_stage_begins_when_a_person_agrees_or_the_work_goes_back_with_their_words(world: World) -> None:

@@ -25,10 +25,10 @@ class SentHeartbeat(RunName):
     generation: int = Field(ge=1, le=2**31, description="The claim's")
     progress: GivenText = Field("", max_length=MAX_PROGRESS, description="What it does now, in one line")
     lease_s: int = Field(
-        claims.LEASE_S,
-        ge=claims.MIN_LEASE_S,
+        0,
+        ge=0,
         le=claims.MAX_LEASE_S,
-        description="Seconds from now until the next heartbeat is due",
+        description=f"Seconds until the next heartbeat is due, {claims.MIN_LEASE_S} at least; 0: the claim's",
     )
 
 

@@ -23,6 +23,7 @@ from runner.text.untrusted import without_invisible as clean
 PATH = "/boards/{owner}/{number}"
 EXAMPLE: Mapping[str, Any] = {"owner": "acme", "number": 1}
 MAX_LISTED = 10_000
+TEXT_LISTED = 100  # jobs of each column in a document
 
 
 class BoardQuery(JobFilter):
@@ -31,7 +32,12 @@ class BoardQuery(JobFilter):
     owner: str = Field(max_length=100)
     number: int = Field(ge=1, le=999_999_999)
     column: str = Field("", max_length=200, description="Only this column")
-    limit: int = Field(0, ge=0, le=MAX_LISTED, description="List up to this many jobs of each column")
+    limit: int = Field(
+        0,
+        ge=0,
+        le=MAX_LISTED,
+        description=f"List up to this many jobs of each column; {TEXT_LISTED} in Markdown",
+    )
 
 
 class BoardColumn(ApiModel):
@@ -74,6 +80,7 @@ def write_board_document(_call: ApiRequest, board: BoardDetail) -> str:
 
 Input, Output = BoardQuery, BoardDetail
 AS_TEXT = {"text/markdown": write_board_document}
+TEXT_INPUT = {"limit": TEXT_LISTED}
 
 
 def run(call: ApiRequest, given: BoardQuery) -> BoardDetail:

@@ -121,9 +121,10 @@ def test_repairs_that_do_not_help_are_a_question_on_the_card(cardinal: Cardinal)
     assert cardinal.card(item).pull_number is None
     cardinal.say(item, "2")
     cardinal.catch_up(work=True)
-    assert (cardinal.run_of(item).ending, cardinal.run_of(item).reason) == ("failed", "stopped")
-    assert "a person stopped it" in cardinal.comment(item, "a person stopped it").body
-    assert "alice stopped it, asked: " in cardinal.run_of(item).detail
+    assert (cardinal.run_of(item).ending, cardinal.run_of(item).reason) == ("cancelled", "stopped")
+    assert "alice stopped it, asked: " in cardinal.comment(item, "Run r1 was cancelled").body
+    card = cardinal.card(item)
+    assert (card.state, "r1 was cancelled (alice stopped it, asked: " in card.because) == ("blocked", True)
     cardinal.assert_nothing_is_stuck()
 
 

@@ -64,7 +64,7 @@ def test_a_card_a_run_and_a_board_are_documents(pages: Pages) -> None:
     bob = Program(pages, "bob")
     texts = {
         path: bob.send("GET", path, Accept="text/markdown")
-        for path in (path_of(pages, item), f"/runs/{run.run_id}", "/boards/acme/1?limit=9")
+        for path in (path_of(pages, item), f"/runs/{run.run_id}", "/boards/acme/1")
     }
     for path, answer in texts.items():
         assert (answer.status_code, answer.content_type) == (200, "text/markdown; charset=utf-8"), path
@@ -79,6 +79,10 @@ def test_a_card_a_run_and_a_board_are_documents(pages: Pages) -> None:
     assert "**bob**, " in of_card
     assert f"## Run {run.run_id}: queued" in of_card
     assert f"| `{card.repository}#{card.number}` | queued | {run.run_id} |" in board
+    few = bob.send("GET", "/boards/acme/1?limit=0", Accept="text/markdown").text
+    assert "_1 more card._" in few
+    assert "more card" not in board
+    assert not any(it["listed"] for it in bob.get("/boards/acme/1")["columns"])
     home = {"CARDINAL_HOME": str(pages.cardinal.services.config.home)}
     for words, text in ((("show", f"{card.repository}#{card.number}"), of_card), (("board",), "")):
         printed = CliRunner().invoke(main, [*words, "--markdown"], env=home)

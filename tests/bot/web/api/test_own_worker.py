@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from datetime import datetime
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from bot.scheduler import dispatch
 from bot.web.mcp.tools import list_tools
 from forge.store.models import Role
+from ledger.db.clock import database_now
 from ledger.events.conversation import HandedOver
 from ledger.events.run import FinalReported, RunClaimed, RunEnded, RunQueued
 from ledger.log import event_store
@@ -56,6 +58,9 @@ def test_a_program_claims_a_card_works_and_hands_it_in_like_a_run(pages: Pages) 
     beat = bob.send("POST", f"/runs/{run['run']}/heartbeat", {"generation": 1, "progress": "half\nof it"})
     assert (beat.status_code, beat.get_json()["until"] > run["until"]) == (200, True), beat.text
     assert bob.get(f"/runs/{run['run']}")["last_line"] == "half of it"
+    boards = bob.get("/boards/acme/1?limit=9")["columns"]
+    for listed in (bob.get("/jobs")["jobs"], [job for column in boards for job in column["listed"]]):
+        assert "half of it" in [job["why"] for job in listed if job["state"] == "working"]
     cardinal.say(item, "/cardinal redirect In milliseconds, please.")
     cardinal.catch_up()
     beat = bob.send("POST", f"/runs/{run['run']}/heartbeat", {"generation": 1})
@@ -273,6 +278,22 @@ def test_a_column_that_investigates_gets_the_report_as_its_findings(pages: Pages
     assert (cardinal.card(item).state, run["run"]) == ("work_complete", "r1")
     cardinal.comment(item, "The cache is cold.")
     cardinal.assert_no_leftovers()
+
+
+def test_a_heartbeat_keeps_the_claim_as_long_as_it_was_and_may_name_another_length(pages: Pages) -> None:
+    bob = Program(pages, "bob")
+    run = claimed(bob, path_of(pages, lying(pages)), lease_s=60)
+
+    def left_s(**more: int) -> float:
+        beat = bob.send("POST", f"/runs/{run['run']}/heartbeat", {"generation": 1, **more})
+        assert beat.status_code == 200, beat.text
+        until = datetime.fromisoformat(beat.get_json()["until"])
+        with event_store.reading(pages.cardinal.services.engine) as db:
+            return (until - database_now(db)).total_seconds()
+
+    assert 0 < left_s() <= 60
+    assert 60 < left_s(lease_s=600) <= 600
+    assert 0 < left_s() <= 60
 
 
 def test_while_the_ledger_was_away_no_claim_is_lost_and_one_that_is_late_may_go_on(pages: Pages) -> None:

@@ -81,9 +81,11 @@ def test_what_there_is_no_room_for_is_counted(pages: Pages) -> None:
     card_id = pages.cardinal.run(pages.run()).card_id
     keys = [EntryKey(f"k{each}") for each in range(MAX_EACH + 2)]
     happens(pages, *(EntryGivenUp(card_id, key, "write_comment", "no") for key in keys))
+    happens(pages, EntryGivenUp(card_id, EntryKey("link"), "link_card", "a circle", declined=True))
     shown = pages.browser("bob").get("/health").text
     assert "and 2 more: given up" in shown
     assert shown.count("write comment was given up") == MAX_EACH
+    assert "a circle" not in shown
 
 
 def test_a_run_of_an_archived_card_stands_still_too_and_leads_to_the_card(pages: Pages) -> None:

@@ -31,9 +31,10 @@ def test_who_is_told_sees_of_what_and_when_and_nobody_sees_an_address(pages: Pag
     bob, alice, carol = (pages.browser(name).get("/notices") for name in ("bob", "alice", "carol"))
     assert "<bdi>question of runs that you started</bdi>" in bob.text
     assert "<bdi>acme/1, 1 board that you may not see</bdi>" in bob.text
-    assert "<dt>the next comes at</dt>" in bob.text
+    assert "<dt>quiet until</dt>" in bob.text
     assert "after 4 h to alice, too" in bob.text
-    assert "every 60 min, together" in alice.text
+    assert "<bdi>question, approval, failure, stopped</bdi>" in alice.text
+    assert "<bdi>review, spend: every 60 min</bdi>" in alice.text
     assert "You also get Bob&#39;s questions when they go unanswered for 4 h." in alice.text
     assert NOTHING in carol.text  # a channel of her name is not she
     for page in (bob, alice, carol):
