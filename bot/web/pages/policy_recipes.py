@@ -80,7 +80,8 @@ def _answer(site: Site, visit: SignIn, board: VisibleBoard, name: str) -> Respon
     except PolicyError as error:
         return make_response(page(problems=policy_lines(error.problems), text=recipe))
     if request.method == "POST":
-        return propose_policy(site, visit, current, what=f"the columns, from the recipe {name},", text=text)
+        title = f"Change the columns, from the recipe {name}, of the board's policy"
+        return propose_policy(site, visit, current, title=title, text=text)
     with event_store.reading(site.engine) as db:
         absent = structure.absent_columns(db, board.board_id, after)
     columns = after.board.columns.items()
@@ -88,6 +89,7 @@ def _answer(site: Site, visit: SignIn, board: VisibleBoard, name: str) -> Respon
         effects=[(plain(column), plain(consequence(rules), MAX_TEXT)) for column, rules in columns],
         changes=compare_policies(current.policy, after, current.cards),
         absent=tuple(map(plain, absent)),
+        queued=current.queued,
         text=text,
     )
     return make_response(shown)
