@@ -31,7 +31,7 @@ class PolicyModel(BaseModel):
         frozen=True,
         allow_inf_nan=False,
         str_strip_whitespace=True,
-        field_title_generator=lambda name, _: name.replace("_", " ").capitalize(),
+        field_title_generator=lambda name, _: name.replace("_", " ").capitalize().replace(" mb", " (MB)"),
     )
 
 

@@ -24,12 +24,12 @@ _BREAK = re.compile(r"\r\n?|\n|\Z")
 def set_settings(text: str, changes: Mapping[Key, object]) -> str:
     """Return the file with each setting at its path set; a part that is missing is made.
 
-    Raises PolicyError as `rewrite` does.
+    Raises PolicyError as `write_tree` does.
     """
     tree = read(text).tree
     for key, value in changes.items():
         _put(tree, key, value)
-    return rewrite(text, tree)
+    return write_tree(text, tree)
 
 
 def _put(tree: dict[str, Any], key: Key, value: object) -> None:
@@ -41,25 +41,24 @@ def _put(tree: dict[str, Any], key: Key, value: object) -> None:
     tree[key[-1]] = value
 
 
-def rewrite(text: str, tree: dict[str, Any]) -> str:
+def write_tree(text: str, tree: dict[str, Any]) -> str:
     """Return the file that says `tree`: what it says already stays as it is written.
 
     What is new comes on one line, a key behind its group's others. Raises PolicyError for a file that cannot
     be read, or whose form this cannot keep.
     """
     before = read(text).tree
-    root = yaml.compose(text, Loader=yaml.SafeLoader)
-    edits = sorted(_edit_value(text, root, before, tree), key=lambda edit: (edit.start, edit.end))
+    edits = list(_edit_value(text, yaml.compose(text, Loader=yaml.SafeLoader), before, tree))
     changed = text
-    for edit in reversed(edits):
+    for edit in reversed(sorted(edits, key=lambda edit: (edit.start, edit.end))):
         changed = changed[: edit.start] + edit.written + changed[edit.end :]
     return _checked(changed, tree)
 
 
-def rename_key(text: str, key: Key, name: str) -> str:
+def rename_group(text: str, key: Key, name: str) -> str:
     """Return the file with another name for the key; its value and its place stay.
 
-    Raises PolicyError as `rewrite` does, and where the group has that name already, or has no such key.
+    Raises PolicyError as `write_tree` does, and where the group has that name already, or has no such key.
     """
     tree = group = read(text).tree
     value: Node | None = yaml.compose(text, Loader=yaml.SafeLoader)
@@ -165,14 +164,15 @@ class TextEdit:
 
 
 @dataclass(frozen=True, slots=True)
-class Child:
+class WrittenChild:
     """A pair of a mapping, or an item of a sequence with its dash, as it stands in the text."""
 
     start: int
     end: int
+    keep: bool  # it stays
 
 
-def _edit_value(text: str, node: Node, before: object, after: object) -> Iterator[TextEdit]:
+def _edit_value(text: str, node: Node | None, before: object, after: object) -> Iterator[TextEdit]:
     """Yield the edits by which a value becomes another; one that is replaced whole is the caller's."""
     match node, before, after:
         case MappingNode(), dict(), dict():
@@ -193,11 +193,10 @@ def _is_replaced(before: object, after: object) -> bool:
 def _edit_mapping(
     text: str, node: MappingNode, before: dict[str, Any], after: dict[str, Any]
 ) -> Iterator[TextEdit]:
-    children, keeps = list[Child](), list[bool]()
+    children = list[WrittenChild]()
     for name, value in node.value:
         key = name.value
-        children.append(Child(name.start_mark.index, _end(text, value)))
-        keeps.append(key in after)
+        children.append(WrittenChild(name.start_mark.index, _end(text, value), key in after))
         if key not in after:
             continue
         if _is_replaced(before[key], after[key]):
@@ -205,21 +204,21 @@ def _edit_mapping(
         else:
             yield from _edit_value(text, value, before[key], after[key])
     new = [f"{_flow(name)}: {_flow(value)}" for name, value in after.items() if name not in before]
-    yield from _arrange(text, node, children, keeps, new, len(children))
+    yield from _arrange(text, node, children, new, len(children))
 
 
-def _edit_sequence(
-    text: str, node: SequenceNode, before: list[Any], after: list[Any]
-) -> Iterator[TextEdit]:
+def _edit_sequence(text: str, node: SequenceNode, before: list[Any], after: list[Any]) -> Iterator[TextEdit]:
     """Items alike at both ends stay; between them one is changed into another, as far as there are two."""
     most = min(len(before), len(after))
     head = next((at for at in range(most) if before[at] != after[at]), most)
     tail = next((at for at in range(most - head) if before[-1 - at] != after[-1 - at]), most - head)
     both = range(head, most - tail)
-    children = list[Child]()
+    children = list[WrittenChild]()
     for index, item in enumerate(node.value):
         start = item.start_mark.index
-        children.append(Child(start if node.flow_style else text.rindex("-", 0, start), _end(text, item)))
+        keep = index < both.stop or index >= len(before) - tail
+        with_dash = start if node.flow_style else text.rindex("-", 0, start)
+        children.append(WrittenChild(with_dash, _end(text, item), keep))
         if index not in both:
             continue
         if _is_replaced(before[index], after[index]):
@@ -228,36 +227,36 @@ def _edit_sequence(
             yield from _edit_value(text, item, before[index], after[index])
     dash = "" if node.flow_style else "- "
     new = [f"{dash}{_flow(item)}" for item in after[both.stop : len(after) - tail]]
-    keeps = [index < both.stop or index >= len(before) - tail for index in range(len(before))]
-    yield from _arrange(text, node, children, keeps, new, both.stop)
+    yield from _arrange(text, node, children, new, both.stop)
 
 
 def _arrange(
-    text: str, node: CollectionNode, children: list[Child], keeps: list[bool], new: list[str], at: int
+    text: str, node: CollectionNode, children: list[WrittenChild], new: list[str], at: int
 ) -> Iterator[TextEdit]:
     """Yield the edits that take out the children that go, and put new ones in before the one of number `at`.
 
     At least one child stays, if there is any.
     """
-    for keep, run in groupby(range(len(children)), keeps.__getitem__):
+    for keep, run in groupby(children, lambda child: child.keep):
         gone = [] if keep else list(run)
-        for index in gone:
-            child, line = children[index], _line_start(text, children[index].start)
+        for child in gone:
+            line = _line_start(text, child.start)
             if not node.flow_style and not text[line : child.start].strip():
                 yield TextEdit(line, _next_line(text, child.end), "")
-            elif gone[-1] + 1 < len(children):  # up to the next one that stays, which may be on this line
-                yield TextEdit(child.start, children[gone[-1] + 1].start, "")
-                break
+                continue
+            behind = children[children.index(gone[-1]) + 1 :]
+            if behind:  # up to the next one that stays, which may be on this line
+                yield TextEdit(child.start, behind[0].start, "")
             else:
-                yield TextEdit(children[gone[0] - 1].end, children[gone[-1]].end, "")
-                break
+                yield TextEdit(children[children.index(gone[0]) - 1].end, gone[-1].end, "")
+            break
     between = ", " if node.flow_style else _newline(text) + " " * node.start_mark.column
-    before = [child for child, keep in zip(children[:at], keeps, strict=False) if keep]
+    before = [child for child in children[:at] if child.keep]
     if new and before:
         place = before[-1].end if node.flow_style else _line_end(text, before[-1].end)
         yield TextEdit(place, place, "".join(between + it for it in new))
     elif new:
-        first = next(child for child, keep in zip(children, keeps, strict=True) if keep).start
+        first = next(child.start for child in children if child.keep)
         yield TextEdit(first, first, "".join(it + between for it in new))
 
 

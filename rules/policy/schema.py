@@ -43,7 +43,7 @@ def schema_text() -> str:
     return f"{json.dumps(policy_schema(), indent=2)}\n"
 
 
-def resolve(spec: Spec) -> Spec:
+def follow_reference(spec: Spec) -> Spec:
     """Return a part of the schema with what it refers to."""
     while "$ref" in spec:
         named = policy_schema()["$defs"][spec["$ref"].rpartition("/")[2]]
@@ -53,7 +53,7 @@ def resolve(spec: Spec) -> Spec:
 
 def alternatives_of(spec: Spec) -> tuple[Spec, ...]:
     """Return what a value may be, each alternative for itself; not that it may be nothing."""
-    spec = resolve(spec)
+    spec = follow_reference(spec)
     parts = spec.get("anyOf") or spec.get("oneOf")
     if parts is None:
         return () if spec.get("type") == "null" else (spec,)
@@ -66,14 +66,20 @@ def properties_of(spec: Spec) -> Mapping[str, Spec]:
     return {name: spec["additionalProperties"]} if name else spec.get("properties", {})
 
 
+def _value_of_map(spec: Spec) -> Spec | None:
+    """Return what the values of a map's own names may be; None for a group that is no map."""
+    by_pattern = spec.get("patternProperties", {}).values()
+    others = next(iter(by_pattern), spec.get("additionalProperties"))
+    return others if isinstance(others, Mapping) else None
+
+
 def spec_at(*path: str) -> Spec:
     """Return the part of the schema for the value at a path, in which any name of a map will do."""
     spec: Spec = policy_schema()
     for name in path:
         (group,) = (each for each in alternatives_of(spec) if each.get("type") == "object")
-        keys = properties_of(group)
-        spec = keys[name] if name in keys else group["additionalProperties"]
-    return resolve(spec)
+        spec = properties_of(group).get(name) or _value_of_map(group) or {}
+    return follow_reference(spec)
 
 
 def find_columns(value: object, name: str, spec: Spec | None = None, path: Path = ()) -> Iterator[Path]:
@@ -81,10 +87,9 @@ def find_columns(value: object, name: str, spec: Spec | None = None, path: Path 
     for each in alternatives_of(policy_schema() if spec is None else spec):
         match value:
             case dict() if each.get("type") == "object":
-                keys, others = properties_of(each), each.get("additionalProperties")
+                keys, others = properties_of(each), _value_of_map(each)
                 for key, part in value.items():
-                    inner = keys.get(key, others)
-                    if isinstance(inner, Mapping):
+                    if inner := keys.get(key, others):
                         yield from find_columns(part, name, inner, (*path, key))
             case list() if each.get("type") == "array":
                 for index, part in enumerate(value):
@@ -106,13 +111,17 @@ def _describe_action(name: str) -> dict[str, Any]:
     """Return the schema of an entry of `on_entry` and `on_exit`."""
     part = ACTIONS.load(name)
     said = charter(part).removeprefix(f"{name}: ")
-    return {**part.Settings.model_json_schema(mode="validation"), "title": name, "description": sentence(said)}
+    return {
+        **part.Settings.model_json_schema(mode="validation"),
+        "title": name,
+        "description": sentence(said),
+    }
 
 
 def _complete(part: object, actions: Spec) -> None:
     """Put in the actions, which the model does not know: each is a file of its own."""
     match part:
-        case {"format": "action"}:
+        case dict() if part.get("format") == "action":
             part.clear()
             part.update(actions)
         case dict():

@@ -16,30 +16,30 @@ from bot.github.errors import ConflictError, GithubError
 from bot.repo_config import policy_file
 from bot.state import policies, served_boards, structure
 from bot.state.policy_names import list_installed
+from bot.web.acting.policy_form import FormField, PolicyForm, place_problems
 from bot.web.authorization import RequestLimiter
 from bot.web.pages.act import try_later
 from bot.web.pages.policy import ChangesView, cards_by_column, compare_policies, policy_lines
 from bot.web.site import parameters
 from bot.web.site.layout import Site
-from bot.web.site.policy_form import FormField, PolicyForm, place_problems
 from bot.web.site.visibility import VisibleBoard
 from ledger.events.policy import WorkflowFile
 from ledger.log import event_store
-from ledger.model.column_names import column_key
+from ledger.model.column_names import column_key, same_column
 from ledger.queue.sign_ins import SignIn
 from ledger.views import policies as rows
 from ledger.views import runs
 from rules.card.column_actions import consequence
 from rules.errors import PolicyError
 from rules.policy import schema
-from rules.policy.edit import rename_key, rewrite, write_built_in_board
+from rules.policy.edit import rename_group, write_tree, write_built_in_board
 from rules.policy.locations import PATH
 from rules.policy.model import DEFAULT_TEXT, Policy, parse
 from rules.policy.schema import find_columns, lead_elsewhere, policy_schema, spec_at
 from rules.policy.settings import MAX_TEXT
 from rules.policy.validate import Installed
 from rules.policy.yaml_reader import read
-from rules.registry import ARCHETYPES, UNNAMED
+from rules.registry import ACTIONS, ARCHETYPES, UNNAMED
 from rules.text import code, plain, sentence
 
 MAX_BYTES = 256 * 1024  # of a form; the reader of policies takes less
@@ -47,8 +47,8 @@ A_MINUTE, AN_HOUR = 20, 300
 NO_RIGHT = "Only people who may write to {home} can propose a change of its policy."
 CHANGED = "GitHub has another policy file by now: wait until it is in force, or mend it, then start again."
 STALE = (
-    "The policy has changed since you opened this form. What you see below may undo that: compare, and put right"
-    " what you did not mean to change. Then propose."
+    "The policy has changed since you opened this form, and what you see below may undo that: compare, put"
+    " right what you did not mean to change, then propose."
 )
 NO_CHANGES = ChangesView()
 BODY = "`{login}` proposes this on Cardinal's policy page. The check `cardinal/policy` says what it would do."
@@ -96,6 +96,7 @@ class CurrentPolicy:
     text: str
     workflows: tuple[WorkflowFile, ...]
     queued: Mapping[str, int]
+    unnamed: tuple[str, ...]  # columns of the board that the policy does not name
 
     @property
     def digest(self) -> str:
@@ -197,13 +198,15 @@ def _answer(site: Site, visit: SignIn, board: VisibleBoard) -> Response:
         "policy_edit.html",
         title=_heading(part),
         visit=visit,
-        path=f"/policy/{quote(board.owner)}/{board.number}",
+        path=board.policy_path,
         part=part,
         called=called,
         instead=given.get(INSTEAD, ""),
         columns=tuple(current.policy.board.columns),
-        effect=plain(consequence(current.policy.board.columns[part.column]), MAX_TEXT) if part.is_there else "",
-        unnamed=_unnamed(site, board, current) if part.kind is PartKind.NEW else (),
+        effect=plain(consequence(current.policy.board.columns[part.column]), MAX_TEXT)
+        if part.is_there
+        else "",
+        unnamed=[(name, current.cards.get(name, 0)) for name in current.unnamed],
         fields=fields,
         first=_first(fields, shown_tree),
         draft=asked,
@@ -218,14 +221,20 @@ def _answer(site: Site, visit: SignIn, board: VisibleBoard) -> Response:
 
 
 def _find_part(current: CurrentPolicy) -> PolicyPart | None:
-    """Return what the address asks for; None for a column that the policy does not have."""
+    """Return what the address asks for; None for a column that neither policy nor board has.
+
+    One of the board that the policy does not name is a new one.
+    """
     names = tuple(current.policy.board.columns)
     kind = PartKind(parameters.choice("part", tuple(PartKind), PartKind.COLUMN))
+    wanted = request.args.get("column", "" if kind is PartKind.NEW else names[0])
+    alike = (name for name in names if same_column(name, wanted))
+    column = wanted if wanted in names else next(alike, "")
     if kind is PartKind.BOARD:
         return PolicyPart(kind)
-    column = request.args.get("column", "" if kind is PartKind.NEW else names[0])
-    part = PolicyPart(kind, column[:MAX_TEXT])
-    return part if not part.is_there or column in names else None
+    if kind is PartKind.NEW or (kind is PartKind.COLUMN and not column and wanted in current.unnamed):
+        return PolicyPart(PartKind.NEW, wanted[:MAX_TEXT])
+    return PolicyPart(kind, column) if column else None
 
 
 def _heading(part: PolicyPart) -> str:
@@ -247,6 +256,7 @@ def read_current(site: Site, board: VisibleBoard) -> CurrentPolicy:
         row, policy = rows.current(db, board.board_id), policies.in_force(db, board.board_id)
         cards = cards_by_column(db, board)
         queued = Counter(run.column for run in runs.list_queued(db, board.board_id))
+        unnamed = structure.unknown_to_policy(db, board.board_id)
     file = row.text if row is not None else ""
     built_in = schema.name_schema(DEFAULT_TEXT, f"{site.config.public_url}{schema.ADDRESS}")
     return CurrentPolicy(
@@ -257,6 +267,7 @@ def read_current(site: Site, board: VisibleBoard) -> CurrentPolicy:
         text=file or built_in,
         workflows=row.workflows if row is not None else (),
         queued=queued,
+        unnamed=unnamed,
     )
 
 
@@ -276,7 +287,9 @@ def _form_of(current: CurrentPolicy, part: PolicyPart, kind: str, tree: Mapping[
         return PolicyForm(policy_schema(), only=WHOLE)
     kinds = [name for name in (kind, tree.get("archetype", "")) if name in ARCHETYPES.names()]
     actions = [[dict(it) for it in ARCHETYPES.load(name).ENTRY_ACTIONS] for name in kinds]
-    names = {"column": tuple(current.policy.board.columns)}
+    archetype = ARCHETYPES.load(kinds[0] if kinds else UNNAMED)
+    fitting = tuple(name for name, action in ACTIONS.all() if action.fits(archetype))
+    names = {"column": tuple(current.policy.board.columns), "action": fitting}
     return PolicyForm(spec_at(*COLUMNS, ""), names, {"on_entry": actions})
 
 
@@ -330,9 +343,9 @@ def _write(text: str, part: PolicyPart, after: dict[str, Any], *, called: str, i
     """Return the file with what a form says. Raises PolicyError for one whose form that cannot keep."""
     column = part.column
     if part.kind is PartKind.BOARD:
-        return rewrite(text, after)
+        return write_tree(text, after)
     if part.kind is PartKind.COLUMN and called != column:
-        text = rename_key(text, part.key, called)
+        text = rename_group(text, part.key, called)
     tree = read(text).tree
     if part.kind is PartKind.REMOVE:
         del tree["board"]["columns"][column]
@@ -341,7 +354,7 @@ def _write(text: str, part: PolicyPart, after: dict[str, Any], *, called: str, i
     follows = instead if part.kind is PartKind.REMOVE else called
     if part.kind is not PartKind.NEW and follows != column and follows:
         lead_elsewhere(tree, column, follows)
-    return rewrite(text, tree)
+    return write_tree(text, tree)
 
 
 def _place(
@@ -366,13 +379,6 @@ def _absent(
     with event_store.reading(site.engine) as db:
         absent = structure.absent_columns(db, board.board_id, draft.policy)
     return tuple(plain(name) for name in absent if current.policy.column(name) is None)
-
-
-def _unnamed(site: Site, board: VisibleBoard, current: CurrentPolicy) -> tuple[tuple[str, int], ...]:
-    """Return the board's columns that the policy does not name, with their cards."""
-    with event_store.reading(site.engine) as db:
-        names = structure.unknown_to_policy(db, board.board_id)
-    return tuple((name, current.cards.get(name, 0)) for name in names)
 
 
 def propose_policy(site: Site, visit: SignIn, current: CurrentPolicy, *, title: str, text: str) -> Response:

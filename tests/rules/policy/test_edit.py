@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from bot.repo_config.recipes import list_recipes, read_recipe
 from rules.errors import PolicyError
-from rules.policy.edit import rename_key, rewrite, set_settings, start_from, write_built_in_board
+from rules.policy.edit import rename_group, write_tree, set_settings, start_from, write_built_in_board
 from rules.policy.model import DEFAULT_TEXT, parse
 from rules.policy.yaml_reader import MAX_BYTES, read
 
@@ -134,8 +134,11 @@ def test_the_built_in_board_can_be_the_start() -> None:
             ],
         ),
         (
-            ("tools", "network"),
+            ("instructions", "tools"),
             [
+                "-            instructions: |",
+                "-                Be brief.",
+                "-                Test it.",
                 "-            tools:",
                 "-                network:  # one",
                 "-                - b.example.org",
@@ -148,7 +151,7 @@ def test_what_goes_takes_its_lines_and_no_others(gone: tuple[str, ...], lines: l
     column = tree["board"]["columns"]["In Progress"]
     for key in gone:
         column.pop(key, None)
-    assert changed_lines(TEXT, rewrite(TEXT, tree)) == lines
+    assert changed_lines(TEXT, write_tree(TEXT, tree)) == lines
 
 
 LISTED = """board:
@@ -178,7 +181,7 @@ def test_an_item_comes_or_goes_and_the_others_stay(stages: list[str], lines: lis
     tree = read(LISTED).tree
     known = {it["name"]: it for it in tree["board"]["stages"]}
     tree["board"]["stages"] = [known.get(name, {"name": name}) for name in stages]
-    assert changed_lines(LISTED, rewrite(LISTED, tree)) == lines
+    assert changed_lines(LISTED, write_tree(LISTED, tree)) == lines
 
 
 @pytest.mark.parametrize(
@@ -196,7 +199,7 @@ def test_an_item_comes_or_goes_and_the_others_stay(stages: list[str], lines: lis
 def test_what_goes_from_braces_takes_its_comma(after: dict[str, object], line: str) -> None:
     tree = read(LISTED).tree
     tree["board"]["stages"][1] = after
-    assert f"  - {line}  # the second\n" in rewrite(LISTED, tree)
+    assert f"  - {line}  # the second\n" in write_tree(LISTED, tree)
 
 
 TREES = st.recursive(
@@ -214,22 +217,22 @@ def test_any_file_becomes_any_other(before: object, after: object, is_flow: bool
     text = yaml.safe_dump({"version": 1, "it": before}, default_flow_style=is_flow)
     tree = {"version": 1, "it": after}
     assume(read(text).tree == {"version": 1, "it": before})
-    assert read(rewrite(text, tree)).tree == tree
+    assert read(write_tree(text, tree)).tree == tree
 
 
 @given(before=TREES)
 def test_what_a_file_says_already_stays_to_the_byte(before: object) -> None:
     text = yaml.safe_dump({"version": 1, "it": before}, default_flow_style=None)
-    assert rewrite(text, read(text).tree) == text
+    assert write_tree(text, read(text).tree) == text
 
 
 def test_a_key_gets_another_name_in_its_place() -> None:
-    after = rename_key(TEXT, DOING, "a: \"b\" #c")
+    after = rename_group(TEXT, DOING, 'a: "b" #c')
     assert changed_lines(TEXT, after) == ['-        "In Progress":', '+        "a: \\"b\\" #c":']
     assert [*read(after).tree["board"]["columns"]] == ["Tasks", 'a: "b" #c', "Done"]
     for key, name in ((DOING, "Tasks"), ((*DOING[:2], "None"), "X")):
         with pytest.raises(PolicyError):
-            rename_key(TEXT, key, name)
+            rename_group(TEXT, key, name)
 
 
 NAMES = [

@@ -308,9 +308,7 @@ def test_a_rule_is_added_filled_in_and_proposed(pages: Pages) -> None:
     fields["on_exit.0.prompt"] = "Which *parts*: `%{title}` # touch?\n- all"
     text = proposed(pages, send(alice, **fields | {"do": "propose"}))
     column = parse(text, home="acme/board").board.columns["In Progress"]
-    assert column.on_exit == (
-        {"action": "ai_task", "prompt": "Which *parts*: `%{title}` # touch?\n- all"},
-    )
+    assert column.on_exit == ({"action": "ai_task", "prompt": "Which *parts*: `%{title}` # touch?\n- all"},)
     assert column.on_entry is None
     assert text.startswith("# Ask the finance team first.")
 
@@ -356,7 +354,9 @@ def test_a_column_is_renamed_with_all_that_leads_to_it(pages: Pages) -> None:
     shown = unescape(send(alice, path=path, **fields).text)
     assert "Columns that your board does not have yet" in shown
     text = proposed(pages, send(alice, path=path, **fields | {"do": "propose"}))
-    assert text == ROUTED.replace("    Review:", '    "Look: at it":').replace("move: Review", 'move: "Look: at it"')
+    assert text == ROUTED.replace("    Review:", '    "Look: at it":').replace(
+        "move: Review", 'move: "Look: at it"'
+    )
 
 
 def test_a_column_that_goes_leaves_no_way_to_it(pages: Pages) -> None:

@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import Any
 
 from rules.policy.messages import Problem
-from rules.policy.schema import Spec, alternatives_of, properties_of, resolve
+from rules.policy.schema import Spec, alternatives_of, follow_reference, properties_of
 
 Given = Mapping[str, str]
 NONE = "none"  # a list without lines, where that is not what applies by default
@@ -54,9 +54,9 @@ class FormField:
 class PolicyForm:
     """The form of one group of a policy file.
 
-    `names`: those that a text may be, by the schema's `format`. `defaults`: what applies, by a key's path, where
-    the schema says nothing; more than one where that depends on the form itself. `only`: the paths that have
-    a field, with all below them.
+    `names`: those that a text may be, by the schema's `format`, and the kinds of items that may be added, by
+    the key that says so. `defaults`: what applies, by a key's path, where the schema says nothing; more than
+    one where that depends on the form itself. `only`: the paths that have a field, with all below them.
     """
 
     spec: Spec
@@ -82,7 +82,7 @@ class PolicyForm:
             name = f"{prefix}{key}"
             near = (f"{it}.".startswith(f"{name}.") or f"{name}.".startswith(f"{it}.") for it in self.only)
             if not self.only or any(near):
-                yield key, name, resolve(part)
+                yield key, name, follow_reference(part)
 
     def _group(self, spec: Spec, tree: Mapping[str, Any], prefix: str) -> Iterator[FormField]:
         for key, name, part in self._keys(spec, prefix):
@@ -105,7 +105,8 @@ class PolicyForm:
             return FormField(one.name, label, meaning, one.kind, one.value, choices, one.most)
         if kind is FieldKind.LIST:
             parts, origins = self._items(name, label, main, value or [], is_written)
-            adds = tuple((_fixed(it)[1], _title(it, label)) for it in alternatives_of(main["items"]))
+            kinds = [(*_fixed(it), _title(it, label)) for it in alternatives_of(main["items"])]
+            adds = tuple((word, title) for key, word, title in kinds if word in self.names.get(key, word))
             return FormField(name, label, meaning, kind, ",".join(origins), parts=parts, adds=adds)
         shown = _shown(value, spec)
         choices = _choices(main) or self.names.get(main.get("format", ""), ())
@@ -266,8 +267,8 @@ def _change_list(
     elif what == "remove" and number < len(items):
         del items[number], origins[number]
     elif what == "up" and 0 < number < len(items):
-        for rows in (items, origins):
-            rows[number - 1], rows[number] = rows[number], rows[number - 1]
+        items.insert(number - 1, items.pop(number))
+        origins.insert(number - 1, origins.pop(number))
 
 
 def _set_or_drop(tree: dict[str, Any], key: str, value: Any) -> None:

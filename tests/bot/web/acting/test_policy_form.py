@@ -7,7 +7,7 @@ import pytest
 from pydantic import BaseModel
 
 from bot.repo_config.recipes import list_recipes, read_recipe
-from bot.web.site.policy_form import FieldKind, FormField, PolicyForm, place_problems
+from bot.web.acting.policy_form import FieldKind, FormField, PolicyForm, place_problems
 from rules.errors import PolicyError
 from rules.policy.column import ColumnPolicy
 from rules.policy.model import DEFAULT_TEXT, parse
@@ -32,7 +32,10 @@ ALL = {
         {"name": "do", "persona": "senior-engineer", "next": ["check"], "tools": {"network": "none"}},
         {"name": "check", "persona": "tester", "approval": "required"},
     ],
-    "on_entry": [{"action": "ai_task", "prompt": "Tag %{title}", "brief": True, "labels": ["a", "b"]}, *START],
+    "on_entry": [
+        {"action": "ai_task", "prompt": "Tag %{title}", "brief": True, "labels": ["a", "b"]},
+        *START,
+    ],
     "on_exit": [],
     "on_success": {"move": "Review"},
     "on_failure": "stay",
@@ -59,7 +62,9 @@ def sent(fields: tuple[FormField, ...]) -> dict[str, str]:
 def change(tree: Mapping[str, Any], **given: str) -> dict[str, Any]:
     """Return the tree once somebody has changed fields, and nothing else."""
     shown = form()
-    return form().read(tree, {**sent(shown.fields(tree)), **{k.replace("__", "."): v for k, v in given.items()}})
+    return form().read(
+        tree, {**sent(shown.fields(tree)), **{k.replace("__", "."): v for k, v in given.items()}}
+    )
 
 
 def keys_of(model: type[BaseModel], prefix: str = "") -> Iterator[str]:
@@ -118,7 +123,12 @@ def test_a_form_that_nobody_touched_changes_nothing(name: str, tree: dict[str, A
         ({}, {"tools__edit": "ask"}, "tools", {"edit": "ask"}),
         ({"tools": {"edit": "ask"}}, {"tools__edit": "allow"}, "tools", {"edit": "allow"}),
         ({}, {"tools__network": "full"}, "tools", {"network": "full"}),
-        ({}, {"tools__network": "a.org\r\n\n b.org ".replace("\r", "")}, "tools", {"network": ["a.org", "b.org"]}),
+        (
+            {},
+            {"tools__network": "a.org\r\n\n b.org ".replace("\r", "")},
+            "tools",
+            {"network": ["a.org", "b.org"]},
+        ),
         ({}, {"tools__ask": "git push:*"}, "tools", {"ask": ["git push:*"]}),
         ({}, {"tools__mcp": "none"}, "tools", {"mcp": []}),
         ({"tools": {"ask": ["a"]}}, {"tools__ask": ""}, "tools", None),
