@@ -32,7 +32,7 @@ from ledger.views import runs
 from rules.card.column_actions import consequence
 from rules.errors import PolicyError
 from rules.policy import schema
-from rules.policy.edit import rename_group, write_tree, write_built_in_board
+from rules.policy.edit import rename_group, write_built_in_board, write_tree
 from rules.policy.locations import PATH
 from rules.policy.model import DEFAULT_TEXT, Policy, parse
 from rules.policy.schema import find_columns, lead_elsewhere, policy_schema, spec_at

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from bot.repo_config.recipes import list_recipes, read_recipe
 from rules.errors import PolicyError
-from rules.policy.edit import rename_group, write_tree, set_settings, start_from, write_built_in_board
+from rules.policy.edit import rename_group, set_settings, start_from, write_built_in_board, write_tree
 from rules.policy.model import DEFAULT_TEXT, parse
 from rules.policy.yaml_reader import MAX_BYTES, read
 
