@@ -64,7 +64,7 @@ def rename_group(text: str, key: Key, name: str) -> str:
     value: Node | None = yaml.compose(text, Loader=yaml.SafeLoader)
     for depth, part in enumerate(key):
         pair = _pair(value, part) if isinstance(value, MappingNode) else None
-        if pair is None or (depth == len(key) - 1 and name in group):
+        if pair is None:
             raise PolicyError((FORM,))
         mark, value = pair
         group = group[part] if depth < len(key) - 1 else group
@@ -208,11 +208,10 @@ def _edit_mapping(
 
 
 def _edit_sequence(text: str, node: SequenceNode, before: list[Any], after: list[Any]) -> Iterator[TextEdit]:
-    """Items alike at both ends stay; between them one is changed into another, as far as there are two."""
+    """Items alike at the end stay; before them one is changed into another, as far as there are two."""
     most = min(len(before), len(after))
-    head = next((at for at in range(most) if before[at] != after[at]), most)
-    tail = next((at for at in range(most - head) if before[-1 - at] != after[-1 - at]), most - head)
-    both = range(head, most - tail)
+    tail = next((at for at in range(most) if before[-1 - at] != after[-1 - at]), most)
+    both = range(most - tail)
     children = list[WrittenChild]()
     for index, item in enumerate(node.value):
         start = item.start_mark.index

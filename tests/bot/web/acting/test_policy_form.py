@@ -184,7 +184,7 @@ def test_items_that_the_file_does_not_have_are_new_ones(origins: str) -> None:
     ],
 )
 def test_buttons_change_a_list_and_the_form_shows_it(do: str, prompts: list[str | None]) -> None:
-    tasks = [{"action": "ai_task", "prompt": it, "model": "small"} for it in ("a", "b")]
+    tasks = [{"action": "ai_task", "prompt": "a", "model": "small"}, {"action": "ai_task", "prompt": "b"}]
     tree = {"archetype": "inbox", "on_exit": tasks}
     first = form()
     second = form()
