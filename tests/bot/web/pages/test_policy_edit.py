@@ -396,3 +396,11 @@ def test_a_form_that_is_too_large_is_refused_in_a_sentence(pages: Pages) -> None
     assert (answer.status_code, "Go back and shorten it" in answer.text) == (413, True)
     long = unescape(send(alice, archetype="execution", instructions="x" * 70_000, do="propose").text)
     assert "larger than 64 KiB" in long
+
+
+def test_the_boards_gear_opens_the_form_of_its_column(pages: Pages) -> None:
+    policy(pages)
+    alice = pages.browser("alice")
+    assert 'href="/policy/acme/1/edit?column=In+Progress"' in alice.get("/boards/acme/1").text
+    alike = alice.get(f"/policy/acme/1/edit?{urlencode({'column': '🏗 in progress'})}").text
+    assert 'name="called" value="In Progress"' in alike
