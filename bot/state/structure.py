@@ -6,6 +6,7 @@ from sqlalchemy import Connection
 
 from bot.state import policies
 from ledger.ids import BoardId
+from ledger.model.column_names import column_key
 from ledger.views import boards, runs
 from rules.policy import locations
 from rules.policy.model import Policy
@@ -43,8 +44,8 @@ def unknown_to_board(db: Connection, board_id: BoardId) -> tuple[str, ...]:
 def absent_columns(db: Connection, board_id: BoardId, policy: Policy) -> tuple[str, ...]:
     """Return the policy's columns that the board does not have."""
     board = boards.get(db, board_id)
-    there = {column.name.casefold() for column in board.columns} if board else set[str]()
-    return tuple(name for name in policy.board.columns if board and name.casefold() not in there)
+    there = {column_key(column.name) for column in board.columns} if board else set[str]()
+    return tuple(name for name in policy.board.columns if board and column_key(name) not in there)
 
 
 def unknown_to_policy(db: Connection, board_id: BoardId) -> tuple[str, ...]:

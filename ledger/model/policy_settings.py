@@ -6,6 +6,8 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 Name = Annotated[str, Field(min_length=1, max_length=100)]
 Names = Annotated[tuple[Name, ...], Field(max_length=50)]
+# `format` says to forms and to a rename which texts name a column.
+ColumnName = Annotated[Name, Field(json_schema_extra={"format": "column"})]
 EFFORTS = ("low", "medium", "high")
 Effort = Literal["low", "medium", "high"]  # of a model's reasoning
 SecretName = Annotated[str, Field(pattern=r"^[A-Z][A-Z0-9_]{0,59}$")]
@@ -24,22 +26,28 @@ _FRAMING = frozenset(
 class PolicyModel(BaseModel):
     """The base of all that people write into a policy file: unknown keys are errors."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False, str_strip_whitespace=True)
+    model_config = ConfigDict(
+        extra="forbid",
+        frozen=True,
+        allow_inf_nan=False,
+        str_strip_whitespace=True,
+        field_title_generator=lambda name, _: name.replace("_", " ").capitalize().replace(" mb", " (MB)"),
+    )
 
 
-def setting(default: Any, description: str) -> Any:
-    """Return the field of a key that may be left out."""
-    return Field(default=default, description=description)
+def setting(default: Any, description: str, title: str | None = None) -> Any:
+    """Return the field of a key that may be left out. `title`: its name in a form, by default the key's."""
+    return Field(default=default, description=description, title=title)
 
 
-def whole_number(default: int, least: int, most: int, description: str) -> Any:
+def whole_number(default: int, least: int, most: int, description: str, title: str | None = None) -> Any:
     """Return the field of a whole number from `least` to `most`."""
-    return Field(default=default, strict=True, ge=least, le=most, description=description)
+    return Field(default=default, strict=True, ge=least, le=most, description=description, title=title)
 
 
-def positive(default: float, most: float, description: str) -> Any:
+def positive(default: float, most: float, description: str, title: str | None = None) -> Any:
     """Return the field of a number above zero, at most `most`."""
-    return Field(default=default, strict=True, gt=0, le=most, description=description)
+    return Field(default=default, strict=True, gt=0, le=most, description=description, title=title)
 
 
 class Resources(PolicyModel):
@@ -71,7 +79,7 @@ class Pipelines(PolicyModel):
         "How many levels deep cards may create cards: with 1, only runs of cards that people created "
         "can create more.",
     )
-    columns: Names = setting(
+    columns: Annotated[tuple[ColumnName, ...], Field(max_length=50)] = setting(
         (),
         "Columns where they may put new cards, on behalf of whoever requested the run. In an execution "
         "column that starts a run, as a drag would. All other cards go to the inbox.",

@@ -1,10 +1,12 @@
 """The actions of a column's policy for entry and exit, the effect of a drag into it, and its changes."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ledger.events.board import CardExplained
 from ledger.events.policy import ColumnChange
+from ledger.model.column_names import column_key
 from ledger.states import CardState
 from rules.card.state import change_state, derive_state
 from rules.card.trigger import RuleTrigger
@@ -89,9 +91,12 @@ def find_changed_columns(
         column = policy.column(name)
         return consequence(column) if column is not None else ""
 
+    there = Counter[str]()
+    for column, number in cards.items():
+        there[column_key(column)] += number
     names = dict.fromkeys((*after.board.columns, *before.board.columns))
     return tuple(
-        ColumnChange(name, drag(before, name), drag(after, name), cards.get(name, 0))
+        ColumnChange(name, drag(before, name), drag(after, name), there[column_key(name)])
         for name in names
         if before.column(name) != after.column(name)
     )

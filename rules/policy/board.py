@@ -30,10 +30,15 @@ Allowed = Annotated[
 class BoardLimits(PolicyModel):
     """Limits of all columns together."""
 
-    runs: int = whole_number(6, 1, 1000, "Runs at the same time on the board.")
-    runs_per_repository: int = whole_number(2, 1, 1000, "Runs at the same time in one repository.")
+    runs: int = whole_number(6, 1, 1000, "Runs at the same time on the board.", "Runs at once")
+    runs_per_repository: int = whole_number(
+        2, 1, 1000, "Runs at the same time in one repository.", "Runs at once in one repository"
+    )
     usd_per_day: float = positive(
-        50, 1_000_000, "Dollars per day (UTC) on the whole board, including what runs have reserved."
+        50,
+        1_000_000,
+        "Dollars per day (UTC) on the whole board, including what runs have reserved.",
+        "Dollars per day",
     )
     usd_per_card: Dollars = setting(None, "Dollars for all runs of one card together; no limit by default.")
     usd_per_person: Dollars = setting(

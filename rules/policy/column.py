@@ -45,7 +45,8 @@ AgentChoice = Annotated[
     str, Field(pattern=r"^([a-z][a-z0-9_-]{0,39}(/[A-Za-z0-9._:/@-]{1,100})?|@[a-z0-9][a-z0-9-]{0,39})$")
 ]
 OF_CARD = "card"  # in place of a folder's name
-Steps = Annotated[tuple[dict[str, Any], ...], Field(max_length=20)]
+Step = Annotated[dict[str, Any], Field(json_schema_extra={"format": "action"})]
+Steps = Annotated[tuple[Step, ...], Field(max_length=20)]
 
 
 def _other_agent(value: object) -> object:
@@ -68,13 +69,16 @@ class Tools(PolicyModel):
         None,
         "[Tool servers](instructions.md#tool-servers), or single tools (`server__tool`); by default all of "
         "the repository's.",
+        "Tool servers",
     )
 
 
 class ColumnPolicy(PolicyModel):
     """The rules of one column of the board."""
 
-    archetype: str = Field(description="The kind of column: an [archetype](#what-a-column-can-be).")
+    archetype: str = Field(
+        description="The kind of column: an [archetype](#what-a-column-can-be).", title="Kind of column"
+    )
     mode: Literal["fix", "investigate"] = setting(
         "fix", "`fix` ends in a pull request; `investigate` reads only and reports findings."
     )
@@ -96,6 +100,7 @@ class ColumnPolicy(PolicyModel):
         (),
         "Commands that judge the work of a run without a clone, in a copy of its files; without any, a "
         "person does.",
+        "Checks of work without a repository",
     )
     agent: Name = setting("claude", "The agent that works on cards here.")
     model: Name = setting("default", "The agent's model, as the agent's own command line names it.")
@@ -122,6 +127,7 @@ class ColumnPolicy(PolicyModel):
         10,
         "How many of its newest finished runs an agent is told of: of the same agent or specialist, in the "
         "same repository of the board.",
+        "Recent work that it is told of",
     )
     reviewers: Annotated[tuple[Reviewer, ...], Field(max_length=10)] = setting(
         (),
@@ -129,15 +135,17 @@ class ColumnPolicy(PolicyModel):
         "needs someone.",
     )
     plan_approval: Literal["required", "off"] = setting(
-        "required", "Whether a person must approve the plan before work begins."
+        "required", "Whether a person must approve the plan before work begins.", "Approval of the plan"
     )
-    concurrency: int = whole_number(3, 1, 100, "Runs at the same time in this column.")
-    budget_usd: float = positive(2.00, 10_000, "Dollars for one run; it pauses and asks when reached.")
+    concurrency: int = whole_number(3, 1, 100, "Runs at the same time in this column.", "Runs at once")
+    budget_usd: float = positive(
+        2.00, 10_000, "Dollars for one run; it pauses and asks when reached.", "Dollars for one run"
+    )
     usd_per_day: Dollars = setting(
-        None, "Dollars per day (UTC) for all runs in this column; no limit by default."
+        None, "Dollars per day (UTC) for all runs in this column; no limit by default.", "Dollars per day"
     )
     timeout_minutes: int = whole_number(
-        30, 1, 1440, "Minutes of work for one run; it pauses and asks when reached."
+        30, 1, 1440, "Minutes of work for one run; it pauses and asks when reached.", "Minutes for one run"
     )
     max_turns: int = whole_number(60, 1, 10_000, "Turns of the agent in one run.")
     max_tokens: int = whole_number(
@@ -159,7 +167,11 @@ class ColumnPolicy(PolicyModel):
     runs_on: Annotated[tuple[Label, ...], Field(max_length=20)] = setting(
         (), "Labels a host needs to work on its runs (`CARDINAL_LABELS`); any host if empty."
     )
-    tools: Tools = setting(Tools(), "The agent's permissions.")
+    tools: Tools = setting(
+        Tools(),
+        "The agent's permissions: `allow`; `ask` a person first, each time; or `deny`.",
+        "What its agents may do",
+    )
     secrets: Annotated[tuple[HostSecret, ...], Field(max_length=20)] = setting(
         (),
         "[Secrets](sandbox.md#secrets-for-hosts) that the proxy adds to requests; agents never see them.",
@@ -172,19 +184,27 @@ class ColumnPolicy(PolicyModel):
         None, "The [workflow](#workflows) whose stages and routes apply, in place of `stages`."
     )
     on_entry: Steps | None = setting(
-        None, "Actions when a card enters; in an execution column, `start_run` by default."
+        None,
+        "Actions when a card enters; in an execution column, `start_run` by default.",
+        "When a card enters",
     )
-    on_exit: Steps = setting((), "Actions when a card leaves.")
-    on_success: Route = setting(None, "What to do once a run has succeeded: `stay`, or {move: <column>}.")
+    on_exit: Steps = setting((), "Actions when a card leaves.", "When a card leaves")
+    on_success: Route = setting(
+        None,
+        "What to do once a run has succeeded: `stay`, or {move: <column>}.",
+        "After success, move to",
+    )
     on_failure: Route = setting(
         None,
         "What to do once a run has failed, no `retry` follows, and the cause is the card's own: `stay`, or "
         "{move: <column>}.",
+        "After failure, move to",
     )
     on_changes_requested: Route = setting(
         None,
         "What to do when a review asks for changes, also in a column of reviews: `stay`, or {move: "
         "<column>}. In an execution column, a revision starts there.",
+        "When a review asks for changes, move to",
     )
     publish: Literal["end", "early"] = setting(
         "end",

@@ -1,11 +1,14 @@
-"""Changing single settings in the text of a policy file; comments, order and form of all else stay."""
+"""Changing the text of a policy file to what it should say; comments, order and form of all else stay."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from itertools import groupby
 from typing import Any
 
 import yaml
-from yaml.nodes import CollectionNode, MappingNode, Node, ScalarNode
+from yaml.nodes import CollectionNode, MappingNode, Node, ScalarNode, SequenceNode
 
 from rules.errors import PolicyError
 from rules.policy.model import DEFAULT_TEXT
@@ -15,21 +18,60 @@ Key = tuple[str, ...]
 FORM = "the file's form cannot be kept: edit it by hand"
 TOO_LARGE = f"with this change the file is larger than {MAX_BYTES // 1024} KiB: shorten it by hand first"
 _PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9_./@+-]*(?: [A-Za-z0-9_./@+-]+)*")  # needs no quotes, also in braces
+_BREAK = re.compile(r"\r\n?|\n|\Z")
 
 
 def set_settings(text: str, changes: Mapping[Key, object]) -> str:
     """Return the file with each setting at its path set; a part that is missing is made.
 
-    Raises PolicyError for a file that cannot be read, or whose form this cannot keep.
+    Raises PolicyError as `write_tree` does.
     """
-    expected = read(text).tree
+    tree = read(text).tree
     for key, value in changes.items():
-        try:
-            text = _set(text, key, value)
-        except yaml.YAMLError as error:  # an earlier change did not fit the file's form
-            raise PolicyError((FORM,)) from error
-        _put(expected, key, value)
-    return _checked(text, expected)
+        _put(tree, key, value)
+    return write_tree(text, tree)
+
+
+def _put(tree: dict[str, Any], key: Key, value: object) -> None:
+    """Set one setting of a file's tree. Raises PolicyError where a part of the path is no group."""
+    for depth, name in enumerate(key[:-1], 1):
+        tree = tree.setdefault(name, {})
+        if not isinstance(tree, dict):
+            raise PolicyError((f"{'.'.join(key[:depth])}: is no group of settings: edit it by hand",))
+    tree[key[-1]] = value
+
+
+def write_tree(text: str, tree: dict[str, Any]) -> str:
+    """Return the file that says `tree`: what it says already stays as it is written.
+
+    What is new comes on one line, a key behind its group's others. Raises PolicyError for a file that cannot
+    be read, or whose form this cannot keep.
+    """
+    before = read(text).tree
+    edits = list(_edit_value(text, yaml.compose(text, Loader=yaml.SafeLoader), before, tree))
+    changed = text
+    for edit in reversed(sorted(edits, key=lambda edit: (edit.start, edit.end))):
+        changed = changed[: edit.start] + edit.written + changed[edit.end :]
+    return _checked(changed, tree)
+
+
+def rename_group(text: str, key: Key, name: str) -> str:
+    """Return the file with another name for the key; its value and its place stay.
+
+    Raises PolicyError as `write_tree` does, and where the group has that name already, or has no such key.
+    """
+    tree = group = read(text).tree
+    value: Node | None = yaml.compose(text, Loader=yaml.SafeLoader)
+    for depth, part in enumerate(key):
+        pair = _pair(value, part) if isinstance(value, MappingNode) else None
+        if pair is None:
+            raise PolicyError((FORM,))
+        mark, value = pair
+        group = group[part] if depth < len(key) - 1 else group
+    renamed = {name if it == key[-1] else it: its for it, its in group.items()}
+    group.clear()
+    group.update(renamed)
+    return _checked(f"{text[: mark.start_mark.index]}{_flow(name)}{text[mark.end_mark.index :]}", tree)
 
 
 def write_built_in_board(text: str) -> str:
@@ -112,23 +154,123 @@ def _newline(text: str) -> str:
     return found[0] if found else "\n"
 
 
-def _put(tree: dict[str, Any], key: Key, value: object) -> None:
-    for name in key[:-1]:
-        tree = tree.setdefault(name, {})
-    tree[key[-1]] = value
+@dataclass(frozen=True, slots=True)
+class TextEdit:
+    """Other letters for those from `start` up to `end`."""
+
+    start: int
+    end: int
+    written: str
 
 
-def _set(text: str, key: Key, value: object) -> str:
-    node, depth = yaml.compose(text, Loader=yaml.SafeLoader), 0
-    while isinstance(node, MappingNode):
-        pair = _pair(node, key[depth])
-        if pair is None:
-            return _insert(text, node, key[depth], _flow(_nested(key[depth + 1 :], value)))
-        name, node = pair
-        depth += 1
-        if depth == len(key):
-            return _replace(text, name, node, _flow(value))
-    raise PolicyError((f"{'.'.join(key[:depth])}: is no group of settings: edit it by hand",))
+@dataclass(frozen=True, slots=True)
+class WrittenChild:
+    """A pair of a mapping, or an item of a sequence with its dash, as it stands in the text."""
+
+    start: int
+    end: int
+    keep: bool  # it stays
+
+
+def _edit_value(text: str, node: Node | None, before: object, after: object) -> Iterator[TextEdit]:
+    """Yield the edits by which a value becomes another; one that is replaced whole is the caller's."""
+    match node, before, after:
+        case MappingNode(), dict(), dict():
+            yield from _edit_mapping(text, node, before, after)
+        case SequenceNode(), list(), list():
+            yield from _edit_sequence(text, node, before, after)
+
+
+def _is_replaced(before: object, after: object) -> bool:
+    """Tell whether a value is written anew; one with a part that stays keeps its form."""
+    if isinstance(before, dict) and isinstance(after, dict):
+        return before.keys().isdisjoint(after) and before != after
+    if isinstance(before, list) and isinstance(after, list):
+        return not (before and after) and before != after
+    return type(before) is not type(after) or before != after
+
+
+def _edit_mapping(
+    text: str, node: MappingNode, before: dict[str, Any], after: dict[str, Any]
+) -> Iterator[TextEdit]:
+    children = list[WrittenChild]()
+    for name, value in node.value:
+        key = name.value
+        children.append(WrittenChild(name.start_mark.index, _end(text, value), key in after))
+        if key not in after:
+            continue
+        if _is_replaced(before[key], after[key]):
+            yield _replace(text, name, value, _flow(after[key]))
+        else:
+            yield from _edit_value(text, value, before[key], after[key])
+    new = [f"{_flow(name)}: {_flow(value)}" for name, value in after.items() if name not in before]
+    yield from _arrange(text, node, children, new, len(children))
+
+
+def _edit_sequence(text: str, node: SequenceNode, before: list[Any], after: list[Any]) -> Iterator[TextEdit]:
+    """Items alike at the end stay; before them one is changed into another, as far as there are two."""
+    most = min(len(before), len(after))
+    tail = next((at for at in range(most) if before[-1 - at] != after[-1 - at]), most)
+    both = range(most - tail)
+    children = list[WrittenChild]()
+    for index, item in enumerate(node.value):
+        start = item.start_mark.index
+        keep = index < both.stop or index >= len(before) - tail
+        with_dash = start if node.flow_style else text.rindex("-", 0, start)
+        children.append(WrittenChild(with_dash, _end(text, item), keep))
+        if index not in both:
+            continue
+        if _is_replaced(before[index], after[index]):
+            yield TextEdit(start, children[-1].end, _flow(after[index]))
+        else:
+            yield from _edit_value(text, item, before[index], after[index])
+    dash = "" if node.flow_style else "- "
+    new = [f"{dash}{_flow(item)}" for item in after[both.stop : len(after) - tail]]
+    yield from _arrange(text, node, children, new, both.stop)
+
+
+def _arrange(
+    text: str, node: CollectionNode, children: list[WrittenChild], new: list[str], at: int
+) -> Iterator[TextEdit]:
+    """Yield the edits that take out the children that go, and put new ones in before the one of number `at`.
+
+    At least one child stays, if there is any.
+    """
+    for keep, run in groupby(children, lambda child: child.keep):
+        gone = [] if keep else list(run)
+        for child in gone:
+            line = _line_start(text, child.start)
+            if not node.flow_style and not text[line : child.start].strip():
+                yield TextEdit(line, _next_line(text, child.end), "")
+                continue
+            behind = children[children.index(gone[-1]) + 1 :]
+            if behind:  # up to the next one that stays, which may be on this line
+                yield TextEdit(child.start, behind[0].start, "")
+            else:
+                yield TextEdit(children[children.index(gone[0]) - 1].end, gone[-1].end, "")
+            break
+    between = ", " if node.flow_style else _newline(text) + " " * node.start_mark.column
+    before = [child for child in children[:at] if child.keep]
+    if new and before:
+        place = before[-1].end if node.flow_style else _line_end(text, before[-1].end)
+        yield TextEdit(place, place, "".join(between + it for it in new))
+    elif new:
+        first = next(child.start for child in children if child.keep)
+        yield TextEdit(first, first, "".join(it + between for it in new))
+
+
+def _line_start(text: str, index: int) -> int:
+    return max(text.rfind("\n", 0, index), text.rfind("\r", 0, index)) + 1
+
+
+def _line_end(text: str, index: int) -> int:
+    found = _BREAK.search(text, index)
+    return found.start() if found else len(text)
+
+
+def _next_line(text: str, index: int) -> int:
+    found = _BREAK.search(text, index)
+    return found.end() if found else len(text)
 
 
 def _pair(node: MappingNode, name: str) -> tuple[Node, Node] | None:
@@ -136,11 +278,12 @@ def _pair(node: MappingNode, name: str) -> tuple[Node, Node] | None:
     return next((pair for pair in pairs if isinstance(pair[0], ScalarNode) and pair[0].value == name), None)
 
 
-def _replace(text: str, name: Node, value: Node, written: str) -> str:
-    """Return the text with another value behind the name; a comment between them comes after it."""
+def _replace(text: str, name: Node, value: Node, written: str) -> TextEdit:
+    """Return the edit to another value behind the name; a comment between them comes after it."""
     colon = name.end_mark.index
-    comment = re.search(r"#[^\n]*", text[colon : value.start_mark.index])
-    return f"{text[:colon]}: {written}{f'  {comment[0]}' if comment else ''}{text[_end(text, value) :]}"
+    comment = re.search(r"#[^\r\n]*", text[colon : value.start_mark.index])
+    shown = f": {written}{f'  {comment[0]}' if comment else ''}"
+    return TextEdit(colon, _end(text, value), shown)
 
 
 def _end(text: str, node: Node) -> int:
@@ -150,25 +293,6 @@ def _end(text: str, node: Node) -> int:
         return _end(text, last[1] if isinstance(last, tuple) else last)
     begin, end = node.start_mark.index, node.end_mark.index
     return begin + len(text[begin:end].rstrip())
-
-
-def _nested(key: Key, value: object) -> object:
-    for name in reversed(key):
-        value = {name: value}
-    return value
-
-
-def _insert(text: str, node: MappingNode, name: str, value: str) -> str:
-    """Return the text with one more pair: the last one in `{…}`, else before the mapping's first line."""
-    pair = f"{_flow(name)}: {value}"
-    if node.flow_style and node.value:
-        end = _end(text, node.value[-1][1])
-        return f"{text[:end]}, {pair}{text[end:]}"
-    if node.flow_style:
-        begin = node.start_mark.index + 1
-        return f"{text[:begin]}{pair}{text[begin:]}"
-    first = node.value[0][0].start_mark
-    return f"{text[: first.index]}{pair}{_newline(text)}{' ' * first.column}{text[first.index :]}"
 
 
 def _flow(value: object) -> str:
@@ -182,6 +306,8 @@ def _flow(value: object) -> str:
             return f'"{"".join(map(_escape, value))}"'
         case str():
             return value
+        case float():
+            return f"{Decimal(repr(value)):f}"  # the reader knows no exponents
     return yaml.safe_dump(value).removesuffix("\n").removesuffix("\n...") if value is not None else "null"
 
 

@@ -13,6 +13,18 @@ from rules.text import alternatives, code, near, plain
 SHOWN = 20  # more than that nobody reads; a check run has room for them
 
 
+class Problem(str):
+    """A problem's sentence, with the path that it is about, and what it says of that."""
+
+    path: Path
+    said: str
+
+    def __new__(cls, shown: str, path: Path = (), said: str = "") -> "Problem":
+        problem = super().__new__(cls, shown)
+        problem.path, problem.said = path, said
+        return problem
+
+
 def sentences(
     error: ValidationError, model: type[BaseModel], written: Written, at: Path = ()
 ) -> tuple[str, ...]:
@@ -23,13 +35,14 @@ def sentences(
     )
 
 
-def locate(written: Written, path: Path, said: str) -> str:
+def locate(written: Written, path: Path, said: str) -> Problem:
     """Return the sentence with its line and path in front."""
     known = tuple(path)
     while known and known not in written.lines:
         known = known[:-1]
     shown = plain(".".join(str(part) for part in path), 160)
-    return f"line {written.lines.get(known, 1)}: {f'{shown}: ' if shown else ''}{said}"
+    line = f"line {written.lines.get(known, 1)}: {f'{shown}: ' if shown else ''}{said}"
+    return Problem(line, tuple(path), said)
 
 
 def cap(problems: tuple[str, ...]) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ from cronsim import CronSim, CronSimError
 from pydantic import AfterValidator, Field, model_validator
 
 from ledger.model.column_names import column_key
-from ledger.model.policy_settings import Name, Names, PolicyModel, setting, whole_number
+from ledger.model.policy_settings import ColumnName, Name, Names, PolicyModel, setting, whole_number
 from rules.policy.column import ColumnPolicy
 from rules.policy.messages import locate, unknown
 from rules.policy.repository import TimeZone
@@ -94,7 +94,7 @@ class CardSchedule(PolicyModel):
     time_zone: TimeZone = setting("UTC", "The time zone of `cron`, such as `Europe/Berlin`.")
     title: Annotated[str, Field(min_length=1, max_length=200)] = Field(description="The card's title.")
     body: Annotated[str, Field(max_length=20_000)] = setting("", "The card's description.")
-    column: Name | None = setting(None, "The column for new cards; by default the first inbox.")
+    column: ColumnName | None = setting(None, "The column for new cards; by default the first inbox.")
     repository: Annotated[str, Field(pattern=_REPOSITORY)] | None = setting(
         None, "The issue's repository, owned by the board's owner; by default the board's home."
     )

@@ -6,7 +6,7 @@ from typing import Annotated, Literal, Protocol, get_args
 
 from pydantic import AfterValidator, BeforeValidator, Field, field_validator
 
-from ledger.model.policy_settings import Effort, Name, Names, PolicyModel, setting
+from ledger.model.policy_settings import ColumnName, Effort, Name, Names, PolicyModel, setting
 from rules.policy.messages import locate, unknown
 from rules.policy.network import Network, beyond
 from rules.policy.repository import Lines
@@ -55,6 +55,7 @@ class StageTools(PolicyModel):
         None,
         "[Tool servers](instructions.md#tool-servers) or their tools, within the column's; by default the "
         "column's.",
+        "Tool servers",
     )
 
 
@@ -130,7 +131,7 @@ class Specialist(PolicyModel):
 class MoveTo(PolicyModel):
     """Where a card goes."""
 
-    move: Name = Field(description="The column to move the card to.")
+    move: ColumnName = Field(description="The column to move the card to.")
 
 
 def _stay_or_move(value: object) -> object:

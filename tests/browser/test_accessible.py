@@ -115,7 +115,10 @@ def test_no_page_breaks_a_rule(inbox: Page, axe: bytes) -> None:
         f"{links['cards']}?zoom=debug",
         f"{links['boards']}?search=shop&label=bgu",
         *(f"{links['runs']}/{tab}" for tab in ("changes", "changes?layout=split", "briefing", "artifacts")),
-        str(links["boards"]).replace("/boards", "/policy"),
+        *(
+            f"{str(links['boards']).replace('/boards', '/policy')}{form}"
+            for form in ("", "/edit", "/edit?part=new")
+        ),
         "/money",
         "/notices",
         "/tokens",

@@ -52,10 +52,11 @@ class ColumnCards(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ColumnView:
-    """A column; `ways` lead to its cards that are not listed."""
+    """A column; `ways` lead to its cards that are not listed, `edit` to its settings."""
 
     name: str
     effect: str
+    edit: str
     ticker: str
     total: int
     cards: tuple[Markup, ...]
@@ -122,7 +123,7 @@ def mount(site: Site) -> None:
             forms=offered.for_board(site, visit, mine, chain(*(it.cards for it in shown))),
             path=form.address,
             board_path=mine.path,
-            policy=mine.path.replace("/boards/", "/policy/", 1) if mine.home else "",
+            policy=mine.policy_path if mine.home else "",
             folders="/folders" if has_folders else "",
             new_card=f"{mine.path}/new" if site.readers.wrote(visit, mine.seen) else "",
             by=by,
@@ -227,7 +228,7 @@ def _values(
         "lines": holds.stop_lines(db, board, now, whole=whole),
         "offers": holds.stop_mark(db, board),
         "total": sum(sum(it.by_state.values()) for it in shown),
-        "columns": [_view(form, columns, it, made) for it in shown],
+        "columns": [_view(board, form, columns, it, made) for it in shown],
         "lanes": list(_lanes(by, shown, made, progress)),
         "workers": _workers(db, board, now),
         "queue": queue,
@@ -311,12 +312,18 @@ def _stands_in(own: str, lane: str, kept: Sequence[str]) -> bool:
 
 
 def _view(
-    form: FilterForm, columns: Mapping[str, str], it: ColumnCards, made: Mapping[CardId, Markup]
+    board: VisibleBoard,
+    form: FilterForm,
+    columns: Mapping[str, str],
+    it: ColumnCards,
+    made: Mapping[CardId, Markup],
 ) -> ColumnView:
     total = sum(it.by_state.values())
+    edit = f"{board.policy_path}/edit?{urlencode({'column': it.name})}"
     return ColumnView(
         name=plain(it.name) or "No column",
         effect=plain(columns.get(it.name, ""), 400),
+        edit=edit if board.home and it.name else "",
         ticker=_ticker(it.by_state),
         total=total,
         cards=tuple(made[card.card_id] for card in it.cards),

@@ -169,7 +169,7 @@ def _page(site: Site, visit: SignIn, board: VisibleBoard, other: OtherPolicy | N
         changes=compare_policies(policies.of_text(past[1].text, past[1].workflows), known, cards)
         if len(past) > 1
         else None,
-        path=f"/policy/{board.owner}/{board.number}",
+        path=board.policy_path,
         board_path=board.path,
         visit=visit,
     )

@@ -1,20 +1,22 @@
 """Forms for the columns and limits of a board's policy: what a change would do, then a pull request."""
 
-import types
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any, Literal, Union, get_args, get_origin
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from hashlib import sha256
+from typing import Any
 from urllib.parse import quote
 
 from flask import Response, make_response, render_template, request
-from pydantic.fields import FieldInfo
 
 from bot.github.api import proposals
 from bot.github.api.proposals import FileProposal
 from bot.github.errors import ConflictError, GithubError
 from bot.repo_config import policy_file
-from bot.state import policies, served_boards
+from bot.state import policies, served_boards, structure
 from bot.state.policy_names import list_installed
+from bot.web.acting.policy_form import FormField, PolicyForm, place_problems
 from bot.web.authorization import RequestLimiter
 from bot.web.pages.act import try_later
 from bot.web.pages.policy import ChangesView, cards_by_column, compare_policies, policy_lines
@@ -23,86 +25,69 @@ from bot.web.site.layout import Site
 from bot.web.site.visibility import VisibleBoard
 from ledger.events.policy import WorkflowFile
 from ledger.log import event_store
+from ledger.model.column_names import column_key, same_column
 from ledger.queue.sign_ins import SignIn
 from ledger.views import policies as rows
+from ledger.views import runs
 from rules.card.column_actions import consequence
 from rules.errors import PolicyError
 from rules.policy import schema
-from rules.policy.column import ColumnPolicy
-from rules.policy.edit import Key, set_settings, write_built_in_board
+from rules.policy.edit import rename_group, write_built_in_board, write_tree
 from rules.policy.locations import PATH
 from rules.policy.model import DEFAULT_TEXT, Policy, parse
-from rules.policy.network import FULL
-from rules.policy.settings import MAX_TEXT, plain_meaning
-from rules.policy.stages import OUTCOMES
+from rules.policy.schema import find_columns, lead_elsewhere, policy_schema, spec_at
+from rules.policy.settings import MAX_TEXT
 from rules.policy.validate import Installed
-from rules.registry import ARCHETYPES
-from rules.text import plain, sentence
+from rules.policy.yaml_reader import read
+from rules.registry import ACTIONS, ARCHETYPES, UNNAMED
+from rules.text import code, plain, sentence
 
-MAX_BYTES = 64 * 1024
+MAX_BYTES = 256 * 1024  # of a form; the reader of policies takes less
 A_MINUTE, AN_HOUR = 20, 300
 NO_RIGHT = "Only people who may write to {home} can propose a change of its policy."
 CHANGED = "GitHub has another policy file by now: wait until it is in force, or mend it, then start again."
+STALE = (
+    "The policy has changed since you opened this form, and what you see below may undo that: compare, put"
+    " right what you did not mean to change, then propose."
+)
 NO_CHANGES = ChangesView()
-TITLE = "Change {what} of the board's policy"
 BODY = "`{login}` proposes this on Cardinal's policy page. The check `cardinal/policy` says what it would do."
+BY_HAND = "No form fits this file"
 NOTHING = "Nothing differs from the policy in force: change a setting first."
-# What each kind of column is set by, in this order; all that a column of that kind may have can be typed.
-_WORK = ("agent", "model", "effort", "instructions", "budget_usd", "timeout_minutes", "concurrency")
-FIELDS: Mapping[str, tuple[str, ...]] = {
+NAMELESS = "a column needs the name that it has on the board"
+TAKEN = "the policy has a column of that name already; case, spaces and emoji make no difference"
+LED_TO = "choose a column: {places} would lead nowhere"
+CALLED, INSTEAD, SEEN = "called", "instead", "seen"  # fields of the form that are no keys of the policy
+COLUMNS = ("board", "columns")
+# The keys of each kind of column that its form shows first; all others are under *More settings*.
+RULES = ("archetype", "on_entry", "on_exit")
+ASSISTANT = ("agent", "model", "effort", "instructions")
+FIRST: Mapping[str, tuple[str, ...]] = {
     "execution": (
-        *(*_WORK, "usd_per_day", "plan_approval", "tools.network", "reviewers", "recent_work", "workflow"),
-        *("on_success.move", "on_failure.move", "on_changes_requested.move"),
-        *("workspace", "folder", "checks"),
+        *(*RULES, *ASSISTANT, "budget_usd", "timeout_minutes", "concurrency", "usd_per_day"),
+        *("plan_approval", "tools", "on_success", "on_failure", "on_changes_requested"),
     ),
-    "review": ("on_changes_requested.move",),
-    "planning": ("agent", "model", "effort", "instructions"),
+    "planning": (*RULES, *ASSISTANT),
+    "review": (*RULES, "on_changes_requested"),
 }
-WHOLE = (
-    "board.limits.runs",
-    "board.limits.runs_per_repository",
-    "board.limits.usd_per_day",
-    "repository.profile",
-)  # of a policy, not of one column
-NETWORKS = {"none": [], "full": ["*"]}  # words for lists of hosts
-EMPTIED: Mapping[str, str] = dict.fromkeys(
-    OUTCOMES, "stay"
-)  # what is written where nothing is wanted any more
-LABELS = {
-    "budget_usd": "Dollars for one run",
-    "timeout_minutes": "Minutes for one run",
-    "concurrency": "Runs at once",
-    "usd_per_day": "Dollars per day",
-    "plan_approval": "Approval of the plan",
-    "tools.network": "Network",
-    "recent_work": "Recent work that it is told of",
-    "on_success.move": "After success, move to",
-    "on_failure.move": "After failure, move to",
-    "on_changes_requested.move": "When a review asks for changes, move to",
-    "checks": "Checks of work without a repository",
-    "board.limits.runs": "Runs at once",
-    "board.limits.runs_per_repository": "Runs at once in one repository",
-    "board.limits.usd_per_day": "Dollars per day",
-    "repository.profile": "Profile of the policy's own repository",
-}
+WORDS = {"": "not set", "true": "yes", "false": "no"}  # for choices
+WHOLE = ("board.limits", "repository.profile")  # of a policy, not of one column
 
 
-@dataclass(frozen=True, slots=True)
-class SettingField:
-    """A field of the form: its kind is choice, number, lines, paragraph or text."""
+class PartKind(StrEnum):
+    """What a form is about: its `part` in the address; a column, if there is none."""
 
-    name: str
-    label: str
-    meaning: str
-    kind: str
-    value: str
-    choices: tuple[str, ...] = ()
-    problems: tuple[str, ...] = ()
+    COLUMN = ""
+    NEW = "new"
+    REMOVE = "remove"
+    BOARD = "board"
 
 
 @dataclass(frozen=True, slots=True)
 class CurrentPolicy:
-    """The policy in force: its home, the cards by column, its file ("" if built in), the text to change."""
+    """The policy in force: its home, the cards by column, its file ("" if built in), the text to change; the
+    queued runs by column.
+    """
 
     home: str
     policy: Policy
@@ -110,47 +95,61 @@ class CurrentPolicy:
     file: str
     text: str
     workflows: tuple[WorkflowFile, ...]
+    queued: Mapping[str, int]
+    unnamed: tuple[str, ...]  # columns of the board that the policy does not name
+
+    @property
+    def digest(self) -> str:
+        return sha256(self.text.encode()).hexdigest()[:16]
 
 
 @dataclass(frozen=True, slots=True)
 class PolicyPart:
-    """What one form is about: a column, or the whole policy, for which `column` is empty."""
+    """What one form is about; `column` is empty for the whole board, and may be for a new one."""
 
-    policy: Policy
+    kind: PartKind
     column: str = ""
 
     @property
-    def of(self) -> ColumnPolicy | Policy:
-        return self.policy.board.columns[self.column] if self.column else self.policy
+    def is_there(self) -> bool:
+        """Whether it is a column that the policy has."""
+        return self.kind in (PartKind.COLUMN, PartKind.REMOVE)
 
     @property
-    def key(self) -> Key:
-        return ("board", "columns", self.column) if self.column else ()
-
-    @property
-    def kind(self) -> str:
-        return self.policy.board.columns[self.column].archetype if self.column else ""
+    def key(self) -> tuple[str, ...]:
+        return () if self.kind is PartKind.BOARD else (*COLUMNS, self.column)
 
     @property
     def query(self) -> str:
-        return f"column={quote(self.column, safe='')}" if self.column else "part=board"
+        words = {"part": self.kind.value, "column": self.column}
+        return "&".join(f"{name}={quote(word, safe='')}" for name, word in words.items() if word)
 
-    @property
-    def what(self) -> str:
-        return f"the column {plain(self.column)}" if self.column else "the limits"
-
-    def names(self, kind: str) -> tuple[str, ...]:
-        """Return the settings that have a field."""
-        return FIELDS.get(kind, ()) if self.column else WHOLE
+    def title(self, called: str) -> str:
+        """Return what a form does, where the column is to be `called` so."""
+        name, other = plain(self.column), plain(called)
+        match self.kind:
+            case PartKind.BOARD:
+                return "Change the limits of the board's policy"
+            case PartKind.NEW:
+                return f"Add the column {other} to the board's policy"
+            case PartKind.REMOVE:
+                return f"Remove the column {name} from the board's policy"
+            case PartKind.COLUMN if called != self.column:
+                return f"Rename the column {name} of the board's policy to {other}"
+            case PartKind.COLUMN:
+                return f"Change the column {name} of the board's policy"
 
 
 @dataclass(frozen=True, slots=True)
 class PolicyDraft:
-    """The file that a form makes, and what it would do; `problems` by the field, "" for those of none."""
+    """What a sent form makes of its part of the file, and the file; `problems` are of both."""
 
+    tree: Mapping[str, Any]
     text: str = ""
-    problems: Mapping[str, tuple[str, ...]] | None = None
+    policy: Policy | None = None
     changes: ChangesView = NO_CHANGES
+    problems: tuple[str, ...] = ()
+    of_field: tuple[str, str] = ("", "")  # a problem of a field that is no key of the policy, and its name
 
 
 def mount(site: Site) -> None:
@@ -173,35 +172,81 @@ def mount(site: Site) -> None:
 
 def _answer(site: Site, visit: SignIn, board: VisibleBoard) -> Response:
     current = read_current(site, board)
-    policy, names = current.policy, tuple(current.policy.board.columns)
-    whole = request.args.get("part", "") == "board"
-    wanted = "" if whole else request.args.get("column", names[0])
-    if not whole and wanted not in names:
+    part = _find_part(current)
+    if part is None:
         return site.nothing(visit)
-    part, draft = PolicyPart(policy, wanted), PolicyDraft()
+    try:
+        current = replace(current, text=write_built_in_board(current.text))
+    except PolicyError as error:
+        return site.page(BY_HAND, *policy_lines(error.problems), visit=visit)
     given = {name: value.replace("\r\n", "\n").strip() for name, value in request.form.items()}
+    called = given.get(CALLED, part.column)
+    tree = _tree_of(current, part)
+    form = _form_of(current, part, given.get("archetype", tree.get("archetype", "")), tree)
+    draft = None
     if request.method == "POST":
-        draft = _draft(current, part, given, list_installed(site.config.agents))
-        if given.get("do") == "propose" and draft.text and not draft.problems:
-            return propose_policy(site, visit, current, what=part.what, text=draft.text)
-    kind = given.get("archetype", part.kind)
-    shown = render_template(
+        draft = _draft(current, part, form, given, list_installed(site.config.agents))
+        stale = given.get(SEEN, current.digest) != current.digest
+        if stale:
+            draft = replace(draft, problems=(STALE, *draft.problems))
+        elif given.get("do") == "propose" and draft.policy is not None:
+            return propose_policy(site, visit, current, title=part.title(called), text=draft.text)
+    shown_tree = tree if draft is None else draft.tree
+    fields = form.fields(shown_tree)
+    asked = draft if given.get("do", "preview") in ("preview", "propose") else None
+    page = render_template(
         "policy_edit.html",
-        title=f"Edit {plain(wanted) or 'the whole board'}",
+        title=_heading(part),
         visit=visit,
-        path=f"/policy/{quote(board.owner)}/{board.number}",
-        column=wanted,
-        columns=names,
-        query=part.query,
-        effect=plain(consequence(policy.board.columns[wanted]), MAX_TEXT) if wanted else "",
-        archetypes=sorted(ARCHETYPES.names()),
-        archetype=kind,
-        fields=list(_fields(part, kind, given, draft.problems or {})),
-        draft=draft if request.method == "POST" else None,
-        others=(draft.problems or {}).get("", ()),
+        path=board.policy_path,
+        part=part,
+        called=called,
+        instead=given.get(INSTEAD, ""),
+        columns=tuple(current.policy.board.columns),
+        effect=plain(consequence(current.policy.board.columns[part.column]), MAX_TEXT)
+        if part.is_there
+        else "",
+        unnamed=[(name, current.cards.get(name, 0)) for name in current.unnamed],
+        fields=fields,
+        first=_first(fields, shown_tree),
+        draft=asked,
+        words=WORDS,
+        problems=_place(asked, fields, part, called),
+        absent=_absent(site, board, current, asked),
+        queued=current.queued,
+        seen=current.digest,
         home=current.home,
     )
-    return make_response(shown)
+    return make_response(page)
+
+
+def _find_part(current: CurrentPolicy) -> PolicyPart | None:
+    """Return what the address asks for; None for a column that neither policy nor board has.
+
+    One of the board that the policy does not name is a new one.
+    """
+    names = tuple(current.policy.board.columns)
+    kind = PartKind(parameters.choice("part", tuple(PartKind), PartKind.COLUMN))
+    wanted = request.args.get("column", "" if kind is PartKind.NEW else names[0])
+    alike = (name for name in names if same_column(name, wanted))
+    column = wanted if wanted in names else next(alike, "")
+    if kind is PartKind.BOARD:
+        return PolicyPart(kind)
+    if kind is PartKind.NEW or (kind is PartKind.COLUMN and not column and wanted in current.unnamed):
+        return PolicyPart(PartKind.NEW, wanted[:MAX_TEXT])
+    return PolicyPart(kind, column) if column else None
+
+
+def _heading(part: PolicyPart) -> str:
+    match part.kind:
+        case PartKind.BOARD:
+            return "Edit the whole board"
+        case PartKind.NEW:
+            return "New column"
+        case PartKind.REMOVE:
+            return f"Remove {plain(part.column)}"
+        case PartKind.COLUMN:
+            return f"Edit {plain(part.column)}"
 
 
 def read_current(site: Site, board: VisibleBoard) -> CurrentPolicy:
@@ -210,55 +255,133 @@ def read_current(site: Site, board: VisibleBoard) -> CurrentPolicy:
         home = served_boards.require_board(db, site.config, board.board_id).home_repository
         row, policy = rows.current(db, board.board_id), policies.in_force(db, board.board_id)
         cards = cards_by_column(db, board)
+        queued = Counter(run.column for run in runs.list_queued(db, board.board_id))
+        unnamed = structure.unknown_to_policy(db, board.board_id)
     file = row.text if row is not None else ""
     built_in = schema.name_schema(DEFAULT_TEXT, f"{site.config.public_url}{schema.ADDRESS}")
-    workflows = row.workflows if row is not None else ()
-    return CurrentPolicy(home, policy, cards, file=file, text=file or built_in, workflows=workflows)
+    return CurrentPolicy(
+        home=home,
+        policy=policy,
+        cards=cards,
+        file=file,
+        text=file or built_in,
+        workflows=row.workflows if row is not None else (),
+        queued=queued,
+        unnamed=unnamed,
+    )
+
+
+def _tree_of(current: CurrentPolicy, part: PolicyPart) -> dict[str, Any]:
+    """Return what the file says of a part."""
+    if part.kind is PartKind.NEW:
+        return {"archetype": UNNAMED}
+    tree = read(current.text).tree
+    for name in part.key:
+        tree = tree[name]
+    return tree
+
+
+def _form_of(current: CurrentPolicy, part: PolicyPart, kind: str, tree: Mapping[str, Any]) -> PolicyForm:
+    """Return the form of a part; `kind` is the column's archetype, as it is in the form."""
+    if part.kind is PartKind.BOARD:
+        return PolicyForm(policy_schema(), only=WHOLE)
+    kinds = [name for name in (kind, tree.get("archetype", "")) if name in ARCHETYPES.names()]
+    actions = [[dict(it) for it in ARCHETYPES.load(name).ENTRY_ACTIONS] for name in kinds]
+    archetype = ARCHETYPES.load(kinds[0] if kinds else UNNAMED)
+    fitting = tuple(name for name, action in ACTIONS.all() if action.fits(archetype))
+    names = {"column": tuple(current.policy.board.columns), "action": fitting}
+    return PolicyForm(spec_at(*COLUMNS, ""), names, {"on_entry": actions})
+
+
+def _first(fields: Sequence[FormField], tree: Mapping[str, Any]) -> frozenset[str]:
+    """Return the names of the fields that are not under *More settings*: also those that the file sets."""
+    names = (*FIRST.get(tree.get("archetype", ""), RULES), *tree)
+    return frozenset(it.name for it in fields if it.name.partition(".")[0] in names)
 
 
 def _draft(
-    current: CurrentPolicy, part: PolicyPart, given: Mapping[str, str], installed: Installed
+    current: CurrentPolicy,
+    part: PolicyPart,
+    form: PolicyForm,
+    given: Mapping[str, str],
+    installed: Installed,
 ) -> PolicyDraft:
     """Return the file with the form's changes."""
-    changes: dict[Key, object] = {}
-    kind = given.get("archetype", part.kind) if part.column else ""
-    if kind != part.kind:
-        changes[(*part.key, "archetype")] = kind
-    for name in part.names(kind):
-        before, value = _value_of(part.of, name), _read(_info(part, name), given.get(name, ""))
-        # A browser sends every field: one that still shows what is in force is not a change.
-        if name not in given or given[name] == _shown(before).strip() or value == _plain_value(before):
-            continue
-        key = (*part.key, *name.split("."))
-        is_route = len(key) > 4 and key[3] in EMPTIED
-        keeps = value != "" if is_route else value is not None
-        changes.update({key: value} if keeps else {key[:4]: EMPTIED.get(key[3])})
-    if not changes:
-        return PolicyDraft(problems={"": (NOTHING,)})
+    before = _tree_of(current, part)
+    after = form.read(before, given)
+    called = given.get(CALLED, part.column)
+    mistake = _mistake(current, part, given, called)
+    if mistake[0]:
+        return PolicyDraft(after, of_field=mistake)
     try:
-        changed = set_settings(write_built_in_board(current.text), changes)
-        after = parse(changed, home=current.home, installed=installed, workflows=current.workflows)
+        changed = _write(current.text, part, after, called=called, instead=given.get(INSTEAD, ""))
+        if changed == current.text:
+            return PolicyDraft(after, problems=(NOTHING,))
+        policy = parse(changed, home=current.home, installed=installed, workflows=current.workflows)
     except PolicyError as error:
-        return PolicyDraft(problems=_by_field(policy_lines(error.problems), part))
-    return PolicyDraft(changed, changes=compare_policies(current.policy, after, current.cards))
+        return PolicyDraft(after, problems=error.problems)
+    return PolicyDraft(after, changed, policy, compare_policies(current.policy, policy, current.cards))
 
 
-def _by_field(problems: Iterable[str], part: PolicyPart) -> Mapping[str, tuple[str, ...]]:
-    """Return the problems by the field that each is about."""
-    found: dict[str, list[str]] = {}
-    named = {name for kind in FIELDS for name in part.names(kind)}
-    names = sorted(named, key=len, reverse=True)
-    # As `locate` writes a place: after "line 1: ".
-    before = policy_lines([".".join((*part.key, ""))])[0] if part.key else ": "
-    for problem in problems:
-        _, _, rest = problem.partition(before)
-        place, _, rest = rest.partition(": ")
-        name = next((it for it in names if place.startswith(it)), "")
-        found.setdefault(name, []).append(rest or problem if name else problem)
-    return {name: tuple(its) for name, its in found.items()}
+def _mistake(
+    current: CurrentPolicy, part: PolicyPart, given: Mapping[str, str], called: str
+) -> tuple[str, str]:
+    """Return what is wrong with the column's name, or with what follows it, and the field of that."""
+    names = current.policy.board.columns
+    if part.kind in (PartKind.COLUMN, PartKind.NEW):
+        others = {*names} if part.kind is PartKind.NEW else {*names} - {part.column}
+        taken = column_key(called) in set(map(column_key, others))
+        return (NAMELESS if not called else TAKEN if taken else "", CALLED)
+    if part.kind is PartKind.REMOVE and given.get(INSTEAD, "") not in {*names} - {part.column}:
+        ways = find_columns(read(current.text).tree, part.column)
+        places = [code(".".join(map(str, way)), 200) for way in ways if way[:3] != part.key]
+        return (LED_TO.format(places=", ".join(dict.fromkeys(places))) if places else "", INSTEAD)
+    return ("", "")
 
 
-def propose_policy(site: Site, visit: SignIn, current: CurrentPolicy, *, what: str, text: str) -> Response:
+def _write(text: str, part: PolicyPart, after: dict[str, Any], *, called: str, instead: str) -> str:
+    """Return the file with what a form says. Raises PolicyError for one whose form that cannot keep."""
+    column = part.column
+    if part.kind is PartKind.BOARD:
+        return write_tree(text, after)
+    if part.kind is PartKind.COLUMN and called != column:
+        text = rename_group(text, part.key, called)
+    tree = read(text).tree
+    if part.kind is PartKind.REMOVE:
+        del tree["board"]["columns"][column]
+    else:
+        tree["board"]["columns"][called] = after
+    follows = instead if part.kind is PartKind.REMOVE else called
+    if part.kind is not PartKind.NEW and follows != column and follows:
+        lead_elsewhere(tree, column, follows)
+    return write_tree(text, tree)
+
+
+def _place(
+    draft: PolicyDraft | None, fields: Sequence[FormField], part: PolicyPart, called: str
+) -> Mapping[str, Sequence[str]]:
+    """Return the problems as the page shows them, by the name of the field that each is about."""
+    if draft is None:
+        return {}
+    at = (*COLUMNS, called) if part.key else ()
+    placed = place_problems(fields, draft.problems, at)
+    said, name = draft.of_field
+    shown = {name: policy_lines(its) for name, its in placed.items()}
+    return {**shown, name: policy_lines([said])} if said else shown
+
+
+def _absent(
+    site: Site, board: VisibleBoard, current: CurrentPolicy, draft: PolicyDraft | None
+) -> tuple[str, ...]:
+    """Return the columns that the draft adds, and the board does not have."""
+    if draft is None or draft.policy is None:
+        return ()
+    with event_store.reading(site.engine) as db:
+        absent = structure.absent_columns(db, board.board_id, draft.policy)
+    return tuple(plain(name) for name in absent if current.policy.column(name) is None)
+
+
+def propose_policy(site: Site, visit: SignIn, current: CurrentPolicy, *, title: str, text: str) -> Response:
     """Return the way to the pull request of the new text; none where the file is another one by now, or the
     visitor may not write to the board's home.
     """
@@ -266,7 +389,7 @@ def propose_policy(site: Site, visit: SignIn, current: CurrentPolicy, *, what: s
     if not site.readers.writes(visit, home):
         return site.page("You may not do that", NO_RIGHT.format(home=home), status=403, visit=visit)
     hub = served_boards.hub_of(site.engine, site.config, site.services.context.app, home)
-    title, body = TITLE.format(what=what), BODY.format(login=visit.login)
+    body = BODY.format(login=visit.login)
     try:
         now = policy_file.read(hub, home)
         if (now.text or "") != current.file:
@@ -281,91 +404,3 @@ def propose_policy(site: Site, visit: SignIn, current: CurrentPolicy, *, what: s
     # A redirect to GitHub would be one of a form, which the pages' own security policy forbids.
     ways = [(where, f"Pull request #{number}", f"in {home}: review and merge it there")]
     return site.page("Proposed", "The change is a draft pull request.", visit=visit, links=ways)
-
-
-def _info(part: PolicyPart, name: str) -> FieldInfo:
-    """Return the model's field of a setting, such as `tools.network`."""
-    model: Any = type(part.of)
-    for word in name.split("."):
-        info: FieldInfo = model.model_fields[word]
-        model = next(
-            (it for it in (info.annotation, *get_args(info.annotation)) if hasattr(it, "model_fields")), None
-        )
-    return info
-
-
-def _value_of(model: ColumnPolicy | Policy, name: str) -> Any:
-    value: Any = model
-    for part in name.split("."):
-        value = getattr(value, part) if value is not None else None
-    return value
-
-
-def _plain_value(value: Any) -> Any:
-    return list(value) if isinstance(value, tuple) else value
-
-
-def _fields(
-    part: PolicyPart, kind: str, given: Mapping[str, str], problems: Mapping[str, tuple[str, ...]]
-) -> Iterator[SettingField]:
-    for name in part.names(kind):
-        info = _info(part, name)
-        shape, choices = _shape(name, info)
-        yield SettingField(
-            name=name,
-            label=LABELS.get(name, name.replace("_", " ").capitalize()),
-            meaning=plain_meaning(info.description or ""),
-            kind=shape,
-            value=given.get(name, _shown(_value_of(part.of, name))),
-            choices=choices,
-            problems=problems.get(name, ()),
-        )
-
-
-def _shape(name: str, info: FieldInfo) -> tuple[str, tuple[str, ...]]:
-    """Return the field's kind, and its choices."""
-    kinds = _kinds(info.annotation)
-    if get_origin(info.annotation) is Literal:
-        return "choice", tuple(map(str, get_args(info.annotation)))
-    if kinds & {int, float}:
-        return "number", ()
-    if tuple in kinds:
-        return "lines", ()
-    return ("paragraph" if name == "instructions" else "text"), ()
-
-
-def _kinds(annotation: Any) -> set[Any]:
-    """Return the plain types of an annotation, and of the parts of a union."""
-    origin = get_origin(annotation)
-    if origin in (Union, types.UnionType):
-        return set[Any]().union(*map(_kinds, get_args(annotation)))
-    if hasattr(annotation, "__metadata__"):
-        return _kinds(get_args(annotation)[0])
-    return {origin or annotation}
-
-
-def _shown(value: Any) -> str:
-    if value is None:
-        return ""
-    if value == FULL:
-        return "full"
-    return ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)
-
-
-def _read(info: FieldInfo, text: str) -> object:
-    """Return what a field's text says; what is no number stays a text, for the policy's reader to refuse."""
-    kinds = _kinds(info.annotation)
-    if tuple in kinds and text in NETWORKS:
-        return NETWORKS[text]
-    if tuple in kinds:
-        return [part.strip() for part in text.replace("\n", ",").split(",") if part.strip()]
-    if kinds & {int, float}:
-        if not text and type(None) in kinds:
-            return None
-        for read in (int, float):
-            if read in kinds:
-                try:
-                    return read(text)
-                except ValueError:
-                    continue
-    return text or (None if type(None) in kinds else "")

@@ -1,7 +1,6 @@
 """Recipes as starting points of a board's policy: what each would do, then a pull request."""
 
 from functools import partial
-from urllib.parse import quote
 
 from flask import Response, make_response, render_template, request
 
@@ -56,7 +55,9 @@ def _list_page(visit: SignIn, board: VisibleBoard) -> Response:
     shown = [(name, recipes.recipe_title(recipes.read_recipe(name))) for name in recipes.list_recipes()]
     title = "Start from a recipe"
     return make_response(
-        render_template("policy_recipes.html", title=title, visit=visit, path=_path(board), recipes=shown)
+        render_template(
+            "policy_recipes.html", title=title, visit=visit, path=board.policy_path, recipes=shown
+        )
     )
 
 
@@ -68,7 +69,7 @@ def _answer(site: Site, visit: SignIn, board: VisibleBoard, name: str) -> Respon
         "policy_recipe.html",
         title=recipes.recipe_title(recipe),
         visit=visit,
-        path=_path(board),
+        path=board.policy_path,
         name=name,
         home=current.home,
     )
@@ -80,7 +81,8 @@ def _answer(site: Site, visit: SignIn, board: VisibleBoard, name: str) -> Respon
     except PolicyError as error:
         return make_response(page(problems=policy_lines(error.problems), text=recipe))
     if request.method == "POST":
-        return propose_policy(site, visit, current, what=f"the columns, from the recipe {name},", text=text)
+        title = f"Change the columns, from the recipe {name}, of the board's policy"
+        return propose_policy(site, visit, current, title=title, text=text)
     with event_store.reading(site.engine) as db:
         absent = structure.absent_columns(db, board.board_id, after)
     columns = after.board.columns.items()
@@ -88,10 +90,7 @@ def _answer(site: Site, visit: SignIn, board: VisibleBoard, name: str) -> Respon
         effects=[(plain(column), plain(consequence(rules), MAX_TEXT)) for column, rules in columns],
         changes=compare_policies(current.policy, after, current.cards),
         absent=tuple(map(plain, absent)),
+        queued=current.queued,
         text=text,
     )
     return make_response(shown)
-
-
-def _path(board: VisibleBoard) -> str:
-    return f"/policy/{quote(board.owner)}/{board.number}"

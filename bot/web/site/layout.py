@@ -54,6 +54,7 @@ FAULTS = {
         "Not allowed here",
         "This address does not accept that kind of request. Go back and use the links and forms on the page.",
     ),
+    413: ("Too large", "What you sent is larger than this page takes. Go back and shorten it."),
     500: (
         "Cardinal failed",
         "Try again. If it keeps failing, your operator can find the reason in Cardinal's log.",

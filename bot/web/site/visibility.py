@@ -62,6 +62,11 @@ class VisibleBoard:
         """The path of its page."""
         return f"/boards/{quote(self.owner)}/{self.number}"
 
+    @property
+    def policy_path(self) -> str:
+        """The path of its policy's page."""
+        return f"/policy/{quote(self.owner)}/{self.number}"
+
 
 @dataclass(frozen=True, slots=True)
 class VisibleLedger:

@@ -4,12 +4,13 @@ import json
 from difflib import unified_diff
 
 import pytest
-from hypothesis import given
+import yaml
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from bot.repo_config.recipes import list_recipes, read_recipe
 from rules.errors import PolicyError
-from rules.policy.edit import set_settings, start_from, write_built_in_board
+from rules.policy.edit import rename_group, set_settings, start_from, write_built_in_board, write_tree
 from rules.policy.model import DEFAULT_TEXT, parse
 from rules.policy.yaml_reader import MAX_BYTES, read
 
@@ -58,6 +59,7 @@ def test_a_value_is_replaced_and_its_comment_stays() -> None:
         ((*DOING, "resources", "cpus"), 2, "            resources: {cpus: 2}"),
         (("board", "limits", "runs"), 4, "    limits: {runs: 4}"),
         ((*DOING, "plan_approval"), "off", "            plan_approval: off"),
+        ((*DOING, "usd_per_day"), 0.00001, "            usd_per_day: 0.00001"),
     ],
 )
 def test_a_missing_setting_is_one_more_line(key: tuple[str, ...], value: object, added: str) -> None:
@@ -113,6 +115,122 @@ def test_the_built_in_board_can_be_the_start() -> None:
     assert column.budget_usd == 5.0
 
 
+@pytest.mark.parametrize(
+    ("gone", "lines"),
+    [
+        (("budget_usd",), ["-            budget_usd: 2.00  # dollars"]),
+        (("archetype",), ["-            archetype: execution"]),
+        (
+            ("instructions",),
+            ["-            instructions: |", "-                Be brief.", "-                Test it."],
+        ),
+        (
+            ("archetype", "budget_usd", "instructions"),
+            [
+                "-            archetype: execution",
+                "-            budget_usd: 2.00  # dollars",
+                "-            instructions: |",
+                "-                Be brief.",
+                "-                Test it.",
+            ],
+        ),
+        (
+            ("instructions", "tools"),
+            [
+                "-            instructions: |",
+                "-                Be brief.",
+                "-                Test it.",
+                "-            tools:",
+                "-                network:  # one",
+                "-                - b.example.org",
+            ],
+        ),
+    ],
+)
+def test_what_goes_takes_its_lines_and_no_others(gone: tuple[str, ...], lines: list[str]) -> None:
+    tree = read(TEXT).tree
+    column = tree["board"]["columns"]["In Progress"]
+    for key in gone:
+        column.pop(key, None)
+    assert changed_lines(TEXT, write_tree(TEXT, tree)) == lines
+
+
+LISTED = """board:
+  stages:
+  # The first.
+  - name: a
+    next: [b]
+  - {name: b, model: x, cleanup: [one, two]}  # the second
+  - name: c
+  # The end.
+"""
+
+
+@pytest.mark.parametrize(
+    ("stages", "lines"),
+    [
+        (["b", "c"], ["-  - name: a", "-    next: [b]"]),
+        (["a", "c"], ["-  - {name: b, model: x, cleanup: [one, two]}  # the second"]),
+        (["a", "b"], ["-  - name: c"]),
+        (["a", "b", "c", "d"], ["+  - {name: d}"]),
+        (["d", "a", "b", "c"], ["+  - {name: d}"]),
+        (["a", "d", "b", "c"], ["+  - {name: d}"]),
+        (["a", "b", "d"], ["-  - name: c", "+  - name: d"]),
+    ],
+)
+def test_an_item_comes_or_goes_and_the_others_stay(stages: list[str], lines: list[str]) -> None:
+    tree = read(LISTED).tree
+    known = {it["name"]: it for it in tree["board"]["stages"]}
+    tree["board"]["stages"] = [known.get(name, {"name": name}) for name in stages]
+    assert changed_lines(LISTED, write_tree(LISTED, tree)) == lines
+
+
+@pytest.mark.parametrize(
+    ("after", "line"),
+    [
+        ({"name": "b", "cleanup": ["one", "two"]}, "{name: b, cleanup: [one, two]}"),
+        ({"model": "x"}, "{model: x}"),
+        ({"name": "b", "model": "x", "cleanup": ["two"]}, "{name: b, model: x, cleanup: [two]}"),
+        ({"name": "b", "model": "y", "to": 1}, "{name: b, model: y, to: 1}"),
+        ({"cleanup": ["zero", "one", "three", "two", "four"]}, "{cleanup: [zero, one, three, two, four]}"),
+        ({"name": "b", "model": "x", "cleanup": []}, "{name: b, model: x, cleanup: []}"),
+        ({}, "{}"),
+    ],
+)
+def test_what_goes_from_braces_takes_its_comma(after: dict[str, object], line: str) -> None:
+    tree = read(LISTED).tree
+    tree["board"]["stages"][1] = after
+    assert f"  - {line}  # the second\n" in write_tree(LISTED, tree)
+
+
+TREES = st.recursive(
+    st.one_of(st.integers(0, 9), st.booleans(), st.sampled_from(["", "a", "b: #c", "- x", "off"])),
+    lambda part: st.one_of(
+        st.lists(part, max_size=4),
+        st.dictionaries(st.sampled_from(["a", "b", "c", "d: e", "#"]), part, max_size=4),
+    ),
+    max_leaves=12,
+)
+
+
+@given(before=TREES, after=TREES, is_flow=st.sampled_from([True, False, None]))
+def test_any_file_becomes_any_other(before: object, after: object, is_flow: bool | None) -> None:
+    text = yaml.safe_dump({"version": 1, "it": before}, default_flow_style=is_flow)
+    tree = {"version": 1, "it": after}
+    assume(read(text).tree == {"version": 1, "it": before})
+    assert read(write_tree(text, tree)).tree == tree
+    assert write_tree(text, read(text).tree) == text  # what it says already stays to the byte
+
+
+def test_a_key_gets_another_name_in_its_place() -> None:
+    after = rename_group(TEXT, DOING, 'a: "b" #c')
+    assert changed_lines(TEXT, after) == ['-        "In Progress":', '+        "a: \\"b\\" #c":']
+    assert [*read(after).tree["board"]["columns"]] == ["Tasks", 'a: "b" #c', "Done"]
+    for key, name in ((DOING, "Tasks"), ((*DOING[:2], "None"), "X")):
+        with pytest.raises(PolicyError):
+            rename_group(TEXT, key, name)
+
+
 NAMES = [
     "N" * 900,
     "a \"b\" 'c'",
@@ -130,7 +248,7 @@ def test_a_column_of_any_name_gets_a_setting_and_all_else_stays(name: str, rest:
     text = f"version: 1\nboard:\n  columns:\n    {quoted}: {rest}\n    Last: {{archetype: inbox}}\n"
     after = set_settings(text, {("board", "columns", name, "budget_usd"): 3.5})
     assert read(after).tree["board"]["columns"][name] == {"archetype": "execution", "budget_usd": 3.5}
-    added = ", budget_usd: 3.5" if rest.startswith("{") else "budget_usd: 3.5\n      "
+    added = ", budget_usd: 3.5" if rest.startswith("{") else "\n      budget_usd: 3.5"
     assert after.replace(added, "", 1) == text
 
 
@@ -164,7 +282,9 @@ def test_a_setting_goes_before_the_comma_and_the_comment_behind_the_last_one() -
         (TEXT + "#" * (MAX_BYTES - len(TEXT)), "with this change the file is larger than 64 KiB: shorten it"),
         (TEXT + "#" * MAX_BYTES, "the file is larger than 64 KiB: shorten it"),
         (
-            TEXT.replace("archetype: execution", "? |\n              x\n            : 1", 1),
+            TEXT.replace("tools:\n", "model: |+\n                x\n\n            #\n#", 1).replace(
+                "                network:  # one\n                - b.example.org\n", ""
+            ),
             "the file's form cannot be kept: edit it by hand",
         ),
     ],

@@ -8,7 +8,15 @@ from jsonschema import Draft202012Validator
 
 from rules.errors import PolicyError
 from rules.policy.model import DEFAULT_TEXT, parse
-from rules.policy.schema import FILE, LINE, name_schema, policy_schema, schema_text
+from rules.policy.schema import (
+    FILE,
+    LINE,
+    find_columns,
+    lead_elsewhere,
+    name_schema,
+    policy_schema,
+    schema_text,
+)
 from rules.policy.yaml_reader import read
 
 DOCS = Path(__file__).parents[3] / "docs"
@@ -60,6 +68,8 @@ def test_what_is_written_in_several_ways_is_right_in_each(schema: Draft202012Val
         (", on_success: leave", "leave"),
         (", tools: {edit: maybe}", "maybe"),
         (", retry: {then: codex}", "then"),
+        (", on_entry: [{action: merge, methods: squash}]", "methods"),
+        (", on_exit: [{action: ai_tusk, prompt: x}]", "ai_tusk"),
     ],
 )
 def test_a_mistake_is_seen_in_an_editor(schema: Draft202012Validator, more: str, about: str) -> None:
@@ -88,3 +98,31 @@ def test_a_file_gets_the_line_of_its_schema_once_and_keeps_its_bytes(mark: str, 
     assert made == f"{mark}{LINE}{FILE}{ending}{rest}"
     assert name_schema(made, "https://cardinal.example/policy.schema.json") == made
     assert parse(made, home="acme/board") == parse(mark + rest, home="acme/board")
+
+
+def test_what_names_a_column_is_found_and_led_elsewhere() -> None:
+    tree = read(
+        """
+version: 1
+board:
+  columns:
+    Doing:
+      archetype: execution
+      instructions: Review
+      on_success: {move: Review}
+      on_failure: stay
+      pipelines: {columns: [Doing, review]}
+    Review: {archetype: review, on_entry: [{action: ai_task, prompt: Review}]}
+  workflows: {w: {stages: [{name: Review, persona: p}], on_success: {move: "👀 Review"}}}
+  schedule: {daily: {cron: "0 7 * * *", title: Review, column: Review}}
+"""
+    ).tree
+    assert set(find_columns(tree, "Review")) == {
+        ("board", "columns", "Doing", "on_success", "move"),
+        ("board", "columns", "Doing", "pipelines", "columns", 1),
+        ("board", "workflows", "w", "on_success", "move"),
+        ("board", "schedule", "daily", "column"),
+    }
+    lead_elsewhere(tree, "Review", "QA")
+    assert list(find_columns(tree, "Review")) == []
+    assert len(list(find_columns(tree, "QA"))) == 4

@@ -86,13 +86,15 @@ def test_a_mistake_is_said_at_its_field_and_nothing_is_proposed(pages: Pages) ->
     [
         (
             "tools.network",
-            "b.example.org, c.example.org",
+            "b.example.org\r\nc.example.org",
             "tools: {network: [b.example.org, c.example.org]}",
         ),
-        ("tools.network", "full", 'tools: {network: ["*"]}'),
+        ("tools.network", "full", "tools: {network: full}"),
+        ("tools.edit", "ask", "tools: {edit: ask}"),
+        ("checks", 'grep -q "a, b" x', 'checks: ["grep -q \\"a, b\\" x"]'),
         ("on_success.move", "Review", "on_success: {move: Review}"),
         ("on_failure.move", "Tasks", "on_failure: {move: Tasks}"),
-        ("usd_per_day", "12", "usd_per_day: 12.0"),
+        ("usd_per_day", "12", "usd_per_day: 12"),
         ("plan_approval", "required", "plan_approval: required"),
         ("instructions", "Be brief.\nTest it.", 'instructions: "Be brief.\\nTest it."'),
     ],
@@ -122,28 +124,26 @@ class FormReader(HTMLParser):
         super().__init__()
         self.fields: dict[str, str] = {}
         self._name = ""  # of the textarea or select that is open
-        self._is_chosen = False
+        self._is_typed = False
         self.feed(page.partition('class="settings">')[2].partition("</form>")[0])
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         given = {name: text or "" for name, text in attrs}
-        if tag == "input":
+        if tag == "input" or (tag == "button" and "do" not in self.fields):  # the first one: Enter presses it
             self.fields[given["name"]] = given["value"]
         elif tag in ("textarea", "select"):
-            self._name, self._is_chosen = given["name"], tag == "textarea"
+            self._name, self._is_typed = given["name"], tag == "textarea"
             self.fields[self._name] = ""
-        elif tag == "option":
-            self._is_chosen = "selected" in given
+        elif tag == "option" and "selected" in given:
+            self.fields[self._name] = given["value"]
 
     def handle_data(self, data: str) -> None:
-        if self._name and self._is_chosen:
+        if self._name and self._is_typed:
             self.fields[self._name] += data
 
     def handle_endtag(self, tag: str) -> None:
         if tag in ("textarea", "select"):
-            self._name = ""
-        elif tag == "option":
-            self._is_chosen = False
+            self._name, self._is_typed = "", False
 
 
 @pytest.mark.parametrize(
@@ -152,7 +152,7 @@ class FormReader(HTMLParser):
         ({}, "concurrency", "4", ["concurrency: 4"]),
         ({"instructions": '"Be brief.\\nTest it."'}, "concurrency", "4", ["concurrency: 4"]),
         ({"on_success": "{move: Review}"}, "concurrency", "4", ["concurrency: 4"]),
-        ({"on_success": "{move: Review}"}, "on_success.move", "", ["on_success: stay"]),
+        ({"on_success": "{move: Review}"}, "on_success.move", "", []),
     ],
     ids=["nothing set", "a paragraph", "a route", "a route that goes"],
 )
@@ -165,11 +165,12 @@ def test_a_browser_sends_all_fields_and_only_the_changed_one_is_written(
     alice = pages.browser("alice")
     fields = FormReader(alice.get(EDIT).text).fields
     assert name in fields
-    assert "Nothing differs" in unescape(send(alice, **fields, do="preview").text)
-    after = proposed(pages, send(alice, **fields | {name: text}, do="propose"))
+    assert "Nothing differs" in unescape(send(alice, **fields).text)
+    after = proposed(pages, send(alice, **fields | {name: text, "do": "propose"}))
     column = parse(after, home="acme/board").board.columns["In Progress"]
+    kept = {key: value for key, value in settings.items() if not name.startswith(key)}
     expected = parse(
-        with_column(**{**settings, **dict(line.split(": ", 1) for line in lines)}), home="acme/board"
+        with_column(**{**kept, **dict(line.split(": ", 1) for line in lines)}), home="acme/board"
     )
     assert column == expected.board.columns["In Progress"]
     assert all(line in after for line in lines)
@@ -292,3 +293,114 @@ def test_what_changed_meanwhile_or_stands_on_the_branch_is_not_carried_along(pag
     refused = send(alice, **fields)
     assert (refused.status_code, "other changes, too" in refused.text) == (409, True)
     assert set(home.issues) - before == {number}
+
+
+def test_a_rule_is_added_filled_in_and_proposed(pages: Pages) -> None:
+    policy(pages)
+    alice = pages.browser("alice")
+    fields = FormReader(alice.get(EDIT).text).fields
+    added = send(alice, **fields | {"do": "add:on_exit:ai_task"}).text
+    assert "What this would do" not in added  # nobody asked yet
+    fields = FormReader(added).fields
+    assert fields["on_exit.0.action"] == "ai_task"
+    wrong = unescape(send(alice, **fields | {"do": "propose"}).text)
+    assert wrong.count('class="wrong"') == 1
+    fields["on_exit.0.prompt"] = "Which *parts*: `%{title}` # touch?\n- all"
+    text = proposed(pages, send(alice, **fields | {"do": "propose"}))
+    column = parse(text, home="acme/board").board.columns["In Progress"]
+    assert column.on_exit == ({"action": "ai_task", "prompt": "Which *parts*: `%{title}` # touch?\n- all"},)
+    assert column.on_entry is None
+    assert text.startswith("# Ask the finance team first.")
+
+
+NEW = "/policy/acme/1/edit?part=new"
+
+
+def test_a_column_of_any_name_is_added_behind_the_others(pages: Pages) -> None:
+    policy(pages)
+    alice = pages.browser("alice")
+    for name in ("Blocked", 'a: "b" #c {d} <e> `f`', "🏗 \\ %{x} - *y", "null"):
+        fields: Any = FormReader(alice.get(f"{NEW}&{urlencode({'column': name})}").text).fields
+        assert fields["called"] == name
+        fields["archetype"] = "review"
+        shown = unescape(send(alice, path=NEW, **fields).text)
+        assert "<bdi>not in the policy</bdi>" in shown
+        assert "Columns that your board does not have yet" in shown
+        text = proposed(pages, send(alice, path=NEW, **fields | {"do": "propose"}))
+        assert [*parse(text, home="acme/board").board.columns][-1] == name
+        assert [it for it in COMMENTED.splitlines() if it not in text.splitlines()] == []
+
+
+def test_a_column_without_a_name_of_its_own_is_not_added(pages: Pages) -> None:
+    policy(pages)
+    alice = pages.browser("alice")
+    wrong = {"": "needs the name", "review": "of that name already", "n" * 101: "at most 100 characters"}
+    for name, said in wrong.items():
+        answer = send(alice, path=NEW, called=name, archetype="inbox", do="propose")
+        assert said in answer.text
+        assert "draft pull request" not in answer.text
+
+
+ROUTED = with_column(on_success="{move: Review}")
+
+
+def test_a_column_is_renamed_with_all_that_leads_to_it(pages: Pages) -> None:
+    pages.cardinal.set_policy(ROUTED)
+    pages.cardinal.catch_up()
+    alice = pages.browser("alice")
+    path = "/policy/acme/1/edit?column=Review"
+    fields: Any = FormReader(alice.get(path).text).fields | {"called": "Look: at it"}
+    shown = unescape(send(alice, path=path, **fields).text)
+    assert "Columns that your board does not have yet" in shown
+    text = proposed(pages, send(alice, path=path, **fields | {"do": "propose"}))
+    assert text == ROUTED.replace("    Review:", '    "Look: at it":').replace(
+        "move: Review", 'move: "Look: at it"'
+    )
+
+
+def test_a_column_that_goes_leaves_no_way_to_it(pages: Pages) -> None:
+    pages.cardinal.set_policy(ROUTED)
+    pages.cardinal.catch_up()
+    pages.run()
+    alice = pages.browser("alice")
+    path = "/policy/acme/1/edit?part=remove&column="
+    assert "needs a column" not in alice.get(f"{path}Review").text
+    stopped = unescape(send(alice, path=f"{path}Review", do="propose").text)
+    assert "board.columns.In Progress.on_success.move would lead nowhere" in stopped
+    text = proposed(pages, send(alice, path=f"{path}Review", instead="QA", do="propose"))
+    gone = [line for line in ROUTED.splitlines() if "Review:" not in line]
+    assert text.splitlines() == [line.replace("move: Review", "move: QA") for line in gone]
+    left = unescape(send(alice, path=f"{path}In%20Progress", do="preview").text)
+    assert "1 in <bdi>In Progress</bdi>" in left
+    assert alice.get(f"{path}Nowhere").status_code == 404
+
+
+def test_a_form_that_is_older_than_the_policy_undoes_nothing_unseen(pages: Pages) -> None:
+    policy(pages)
+    alice = pages.browser("alice")
+    old: Any = FormReader(alice.get(EDIT).text).fields | {"concurrency": "4", "do": "propose"}
+    pages.cardinal.set_policy(with_column(budget_usd="9"))
+    pages.cardinal.catch_up()
+    shown = unescape(send(alice, **old).text)
+    assert "has changed since you opened this form" in shown
+    assert "<bdi>budget_usd</bdi>: <bdi>9.0</bdi> → <bdi>2.0</bdi>" in shown
+    fields: Any = FormReader(shown).fields | {"budget_usd": "9", "do": "propose"}
+    column = parse(proposed(pages, send(alice, **fields)), home="acme/board").board.columns["In Progress"]
+    assert (column.budget_usd, column.concurrency) == (9, 4)
+
+
+def test_a_form_that_is_too_large_is_refused_in_a_sentence(pages: Pages) -> None:
+    policy(pages)
+    alice = pages.browser("alice")
+    answer = send(alice, archetype="execution", instructions="x" * 300_000, do="propose")
+    assert (answer.status_code, "Go back and shorten it" in answer.text) == (413, True)
+    long = unescape(send(alice, archetype="execution", instructions="x" * 70_000, do="propose").text)
+    assert "larger than 64 KiB" in long
+
+
+def test_the_boards_gear_opens_the_form_of_its_column(pages: Pages) -> None:
+    policy(pages)
+    alice = pages.browser("alice")
+    assert 'href="/policy/acme/1/edit?column=In+Progress"' in alice.get("/boards/acme/1").text
+    alike = alice.get(f"/policy/acme/1/edit?{urlencode({'column': '🏗 in progress'})}").text
+    assert 'name="called" value="In Progress"' in alike
