@@ -222,10 +222,10 @@ def _commands(given: PanelInput, *urgencies: Urgency) -> list[FormView]:
 
 
 def _with_primary(forms: Iterable[FormView]) -> list[FormView]:
-    """Return the forms, of which the first with one button has the page's one dark button."""
-    shown = list(forms)
-    first = next((form for form in shown if len(form.offer.choices) < 2), None)
-    return [replace(form, primary=form is first) for form in shown]
+    """Return the forms, of which the first has the page's one dark button, unless it has equal choices."""
+    return [
+        replace(form, primary=place == 0 and len(form.offer.choices) < 2) for place, form in enumerate(forms)
+    ]
 
 
 def _steps(steps: Sequence[str], done: int) -> list[tuple[str, bool]]:

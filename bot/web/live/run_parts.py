@@ -7,6 +7,7 @@ from itertools import groupby
 from urllib.parse import quote
 
 from flask import Blueprint
+from markupsafe import Markup
 
 from bot.render.markdown import links
 from bot.render.run.evidence import LOG, newest
@@ -15,7 +16,7 @@ from bot.render.run.reasons import REASONS
 from bot.render.run.stages import describe_touched, describe_usage, list_touched, stage_names
 from bot.web.live.terminal import terminal_html
 from bot.web.site.lists import fit_rows, newest_fitting
-from bot.web.site.times import when
+from bot.web.site.times import stamp
 from ledger.events.run import BY_PUSH, CHECK, ToolUsed
 from ledger.events.stage import FileTouched
 from ledger.events.turn import SUBSCRIPTION
@@ -214,7 +215,8 @@ def evidence_of(gate: TierRow | None) -> dict[str, object] | None:
         ("paths", plain(", ".join(gate.paths))),
     )
     result = "passed" if gate.passed else "failed"
-    return {"result": f"the gate {result} on a clean checkout, on {when(gate.at)}", "facts": facts}
+    said = Markup("the gate {} on a clean checkout, on {}").format(result, stamp(gate.at))
+    return {"result": said, "facts": facts}
 
 
 def touched_files(

@@ -17,7 +17,7 @@ from bot.web.site.following import ListHtml
 from bot.web.site.holds import MAX_WHY
 from bot.web.site.layout import TITLE, Site
 from bot.web.site.lists import MAX_ACTING, card_view, fit_rows, inbox_row_html
-from bot.web.site.times import when
+from bot.web.site.times import stamp
 from bot.web.site.visibility import VisibleBoard, may_see
 from ledger.ids import BoardId, CardId
 from ledger.log import event_store
@@ -115,7 +115,7 @@ def mount(site: Site) -> None:
             title="Inbox",
             filter=form,
             boards=boards,
-            hint=f"{MORE} You are signed in as {visit.login} until {when(visit.until)}.",
+            hint=Markup("{} You are signed in as {} until {}.").format(MORE, visit.login, stamp(visit.until)),
             visit=visit,
             waiting=waiting,
             **_list_values(form, listed, visit.login, make),

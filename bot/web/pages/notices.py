@@ -15,6 +15,7 @@ from bot.web.authorization import RequestLimiter
 from bot.web.pages.act import try_later
 from bot.web.site import parameters
 from bot.web.site.layout import Site
+from bot.web.site.times import stamp
 from ledger.events.person import NoticesChosen
 from ledger.log import event_store
 from ledger.queue.sign_ins import SignIn
@@ -129,7 +130,7 @@ def _facts(site: Site, visit: SignIn, mine: Subscriber) -> Iterator[tuple[str, s
     yield "sent", f"every {mine.digest_minutes} min, together" if mine.digest_minutes else "at once"
     now = site.clock()
     if (due := due_at(mine, now)) > now:
-        yield "the next comes at", f"{due:%d %b, %H:%M} UTC"
+        yield "the next comes at", stamp(due)
     if mine.escalate_to:
         yield "unanswered questions", f"after {mine.escalate_hours} h to {plain(mine.escalate_to)}, too"
 

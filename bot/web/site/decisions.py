@@ -5,8 +5,9 @@ from urllib.parse import quote
 
 from sqlalchemy import Connection
 
-from bot.web.acting import offered
+from bot.web.acting import offered, on_github
 from bot.web.acting.offered import FormView
+from bot.web.acting.on_github import GithubAct
 from bot.web.site.layout import Site
 from bot.web.site.visibility import path_of
 from ledger.ids import CardId
@@ -63,9 +64,15 @@ def find_decision(site: Site, visit: SignIn, card_id: CardId) -> DecisionView | 
     if lane in (Lane.REVIEW, Lane.READY) and card.pull_number and card.pull_repository in seen:
         pull = f"{site.config.git_url}/{quote(card.pull_repository or '')}/pull/{card.pull_number}"
         links.append((pull, f"Pull request #{card.pull_number}"))
+    replies: list[FormView] = []
     if card.assistant_waits and card.repository and card.number:
+        acts = on_github.forms_for_card(site, visit, card, plans=True)
+        replies = [form for act, form in acts.items() if act == GithubAct.COMMENT]
         issue = f"{site.config.git_url}/{quote(card.repository)}/issues/{card.number}"
-        first = issue, "Reply on GitHub"
+        if replies:
+            links.append((issue, "Issue on GitHub"))
+        else:
+            first = issue, "Reply on GitHub"
     return DecisionView(
         kind=TONES.get(lane, ""),
         text=text[:MAX_TEXT],
@@ -73,8 +80,9 @@ def find_decision(site: Site, visit: SignIn, card_id: CardId) -> DecisionView | 
         facts=facts,
         first=first,
         links=tuple(links),
-        forms=tuple(
-            it for it in forms if it.offer.urgency <= Urgency.RUN or (also and it.offer.command == also)
+        forms=(
+            *replies,
+            *(it for it in forms if it.offer.urgency <= Urgency.RUN or (also and it.offer.command == also)),
         ),
     )
 
