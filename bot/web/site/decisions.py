@@ -5,6 +5,7 @@ from urllib.parse import quote
 
 from sqlalchemy import Connection
 
+from bot.render.run.evidence import failing_tests
 from bot.web.acting import offered, on_github
 from bot.web.acting.offered import FormView
 from bot.web.acting.on_github import GithubAct
@@ -19,9 +20,10 @@ from ledger.rows.runs import RunRow
 from ledger.states import RunState
 from ledger.views import cards, checks, messages, plans, questions, reports, runs
 from rules.chatops.offers import Urgency
-from rules.text import count, plain
+from rules.text import count, plain, sentence
 
 MAX_TEXT = 4000  # characters of a question, a cause or a report
+MAX_TESTS = 5
 MAX_ITEMS, MAX_ITEM = 20, 300  # of a list, such as a plan's steps
 TONES = {Lane.FAILED: "bad", Lane.REVIEW: "good", Lane.READY: "good"}
 # Beside what is urgent: these belong to the decision.
@@ -105,9 +107,12 @@ def _read(
         if plan is None or run.state is not RunState.AWAITING_APPROVAL:
             return (asked[0].text if asked else card.because), (), ()
         return plan.summary, ((f"Plan {plan.revision}", plan.steps),), ()
+    if lane is Lane.FAILED:
+        tests = tuple(failing_tests(checks.of_run(db, run.run_id), MAX_TESTS))
+        return sentence(run.detail or card.because), (("Failing", tests),), ()
     report = reports.get(db, run.run_id) if lane in (Lane.REVIEW, Lane.READY) else None
     if report is None:
-        return (run.detail if lane is Lane.FAILED and run.detail else card.because), (), ()
+        return card.because, (), ()
     gate = checks.newest_gate(db, run.run_id)
     facts = [
         *(

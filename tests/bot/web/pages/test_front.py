@@ -9,7 +9,7 @@ from bot.web.api.operations import list_inbox
 from bot.web.pages.front import MAX_CARDS, MAX_CAUSES, MAX_TOGETHER
 from ledger.events.board import CardStateChanged
 from ledger.events.conversation import AssistantReplied
-from ledger.events.run import FinalReported, RunEnded, RunQueued
+from ledger.events.run import CommandChecked, FinalReported, RunEnded, RunQueued
 from ledger.ids import CardId, RunId
 from ledger.log import event_store
 from ledger.states import CardState, Ending
@@ -117,6 +117,8 @@ def test_a_plan_has_its_steps_to_approve_or_to_redirect(pages: Pages) -> None:
 def test_a_failure_has_its_cause_and_a_report_what_to_check(pages: Pages) -> None:
     item, finished = at_work(pages), at_work(pages)
     run_id, other = (pages.cardinal.run_of(it).run_id for it in (item, finished))
+    output = "FAILED tests/test_stock.py::test_sold_out - AssertionError\n1 failed in 0.10s\n"
+    pages.cardinal.write(run_id, CommandChecked(run_id, 1, "fast", "pytest -q", 1, 0.4, "", output))
     pages.cardinal.write(
         run_id, RunEnded(run_id, Ending.FAILED, "validation", "test_race <failed>", "working")
     )
@@ -126,6 +128,7 @@ def test_a_failure_has_its_cause_and_a_report_what_to_check(pages: Pages) -> Non
     alice = pages.browser("alice")
     failed = decision(alice, pages.cardinal.card(item).card_id)
     assert "test_race <failed>" in failed
+    assert "tests/test_stock.py::test_sold_out" in failed
     assert f'value="retry:{run_id}"' in failed
     report = decision(alice, pages.cardinal.card(finished).card_id)
     assert [word for word in ("It ships.", "the rounding", "why?", ">Review<") if word not in report] == []
@@ -147,7 +150,10 @@ def test_the_assistants_question_is_answered_in_its_row_by_who_lets_cardinal_and
     assert ">Reply on GitHub<" not in shown
     (name,) = (name for name in forms(alice, "/") if name.startswith("github:comment"))
     sent = send(alice, forms(alice, "/")[name] | {"agreed": "yes", "text": "All of them."})
-    assert sent.headers["Location"] == "/?acted=github"
+    there = sent.headers["Location"]
+    assert there == f"/?acted=github:{card_id}"
+    assert "<details open>" in alice.get("/").text
+    assert "<details open>" not in alice.get(there).text  # the ledger has not heard of the reply
     comment = issue_of(item).comments[-1]
     assert (comment.author.login, comment.body) == ("alice", "All of them.")
 

@@ -58,11 +58,12 @@ def test_a_review_is_the_persons_own_on_the_commit_they_saw_once_they_let_cardin
     assert (refused.status_code, verdicts(pages, item)) == (400, [])
     assert "Tick the box" in refused.text
     answer = send(bob, form | AGREED)
-    assert (answer.status_code, answer.headers["Location"]) == (303, f"{path}?acted=github")
+    where = f"{path}?acted=github:{pages.cardinal.card(item).card_id}"
+    assert (answer.status_code, answer.headers["Location"]) == (303, where)
     assert "acted=before" in send(bob, form).headers["Location"]
     assert verdicts(pages, item) == [("bob", "approved", "")]
     pages.cardinal.catch_up()
-    shown = bob.get(f"{path}?acted=github").text
+    shown = bob.get(where).text
     assert "Done on GitHub." in shown
     assert "Let Cardinal do this" not in shown
     assert 'aria-label="met">✓</span><bdi>Approved on ' in shown
