@@ -31,8 +31,7 @@ PHONE: ViewportSize = {"width": 390, "height": 844}
 LOOKS: tuple[tuple[Literal["light", "dark"], ViewportSize], ...] = (
     ("light", DESK),
     ("dark", WIDE),
-    ("light", PHONE),
-    ("dark", PHONE),
+    ("light", PHONE),  # no colour depends on the width
 )
 # In the dark, nothing but colours is other.
 ALL_RULES, BY_COLOUR = "{}", "{runOnly: ['color-contrast', 'link-in-text-block']}"
