@@ -166,7 +166,9 @@ def test_a_question_of_the_assistant_is_answered_by_a_comment_of_the_person(page
     with event_store.writing(pages.cardinal.services.engine) as db:
         reactor.advance(db, now=pages.cardinal.clock())
     shown = bob.get(path).text
-    assert "The assistant asks" in shown
+    panel = shown.partition('id="panel">')[2].partition("</section>")[0]
+    assert "The assistant asks" in panel
+    assert "answer it on the issue" not in panel  # bob can here
     assert shown.count("<p>How <strong>many</strong>?</p>") == 2  # on top, and in the conversation
     form = act_form(bob, path, "comment") | AGREED | {"text": "From 50 on."}
     assert send(bob, form).status_code == 303
