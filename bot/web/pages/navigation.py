@@ -11,7 +11,7 @@ from bot.web.acting import offered
 from bot.web.acting.offered import FormView
 from bot.web.site import parameters
 from bot.web.site.layout import Site
-from bot.web.site.visibility import VisibleBoard, find_card, path_of, run_visible
+from bot.web.site.visibility import VisibleBoard, find_visible_card, path_of, run_visible
 from ledger.log import event_store
 from ledger.queries import lanes
 from ledger.queries.card_filter import CardFilter
@@ -109,7 +109,7 @@ def _offers_at(site: Site, visit: SignIn, path: str) -> tuple[Sequence[FormView]
             board = site.find_board(visit, owner, int(number))
             return _offers_of_board(site, visit, board) if board else ((), "")
         case "cards", [owner, name, number, *card_id] if NUMBER.fullmatch(number) and len(card_id) < 2:
-            card = find_card(site, visit, f"{owner}/{name}", int(number), *card_id)
+            card = find_visible_card(site, visit, f"{owner}/{name}", int(number), *card_id)
         case "runs", [run, *_]:
             card = visible[1] if (visible := run_visible(site, visit, run)) else None
     if card is None:

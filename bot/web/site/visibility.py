@@ -148,7 +148,7 @@ def may_see(site: VisibleLedger, visit: SignIn, card: CardRow) -> bool:
     return site.readers.may(visit, names, card.created_at)
 
 
-def find_card(
+def find_visible_card(
     site: VisibleLedger, visit: SignIn, repository: str, number: int, card_id: str = ""
 ) -> CardRow | None:
     """Return the card of that id, else the first of the issue, an archived one last; None if the visitor may
