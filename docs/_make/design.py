@@ -11,6 +11,22 @@ TEMPLATE = Path(files.__file__).parents[1] / "pages/templates/parts/ui.html"
 GROUNDS = ("paper", "sheet", "soft")  # what text stands on
 TEXTS = ("ink", "quiet", "link", "brand", "good", "bad", "warn", "busy", "merged")
 TINTED = {name: f"{name}-soft" for name in ("good", "bad", "warn", "busy", "merged")}
+PAGES = Path(files.__file__).parents[1]
+COMPONENTS = {
+    "badge of a state": "state",
+    "dot of a state": "dot",
+    "rows of one line": "rows",
+    "table that scrolls sideways": "wide",
+    "panel": "panel",
+    "bar of stages": "stages",
+    "timeline, newest first": "chapters",
+    "conversation": "story",
+    "diff": "diff",
+    "progress": "progress",
+    "empty state": "empty",
+    "toast": "toast",
+    "skeleton": "skeleton",
+}
 _TOKEN = re.compile(r"--([a-z-]+): ([^;]+);")
 _COLOUR = re.compile(r"light-dark\((#[0-9a-f]{3,6}), (#[0-9a-f]{3,6})\)")
 _STATES = re.compile(r"^((?:\.[a-z-]+, )*\.[a-z-]+) \{ color: var\(--(\w+)\); background", re.MULTILINE)
@@ -74,11 +90,22 @@ def states() -> str:
 
 def icons_of_states() -> Mapping[str, str]:
     """Return the icon of each state by its word."""
-    return dict(re.findall(r'"([a-z ]+)": "([a-z-]+)"', TEMPLATE.read_text()))
+    return dict(re.findall(r'"([a-z ]+)": "([a-z0-9-]+)"', TEMPLATE.read_text()))
 
 
 def _state(word: str, icons: Mapping[str, str]) -> str:
     return f"{word} (`{icons[word]}`)" if word in icons else word
+
+
+def components() -> str:
+    """Return which class makes each part, and the templates that have it."""
+    texts = [(it.name, it.read_text()) for it in sorted(PAGES.rglob("*.html"))]
+    rows = []
+    for name, word in COMPONENTS.items():
+        having = re.compile(rf"class=\"[^\"]*(?<![\w-]){word}(?![\w-])")
+        users = dict.fromkeys(f"`{it}`" for it, text in texts if having.search(text))
+        rows.append(f"| {name} | `.{word}` | {', '.join(users) or 'its script'} |")
+    return "\n".join(("| part | class | used in |", "| --- | --- | --- |", *rows))
 
 
 def parts() -> str:

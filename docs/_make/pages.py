@@ -103,7 +103,8 @@ REFERENCE: Mapping[str, ReferencePage] = {
         (
             Section("Tokens", design.table),
             Section("States", design.states),
-            Section("Parts", design.parts),
+            Section("Parts", design.components),
+            Section("Macros and icons", design.parts),
         ),
     ),
     "doctor": ReferencePage(

@@ -6,7 +6,7 @@ from datetime import UTC, date, datetime
 from statistics import median
 from typing import Any, NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, and_, case, exists, func, or_, select
+from sqlalchemy import ColumnElement, Connection, and_, case, exists, func, literal, or_, select, union_all
 
 from ledger.events.run import CHECK
 from ledger.events.turn import OWN_LOGIN, SUBSCRIPTION
@@ -18,6 +18,7 @@ from ledger.views.spend import spend
 from ledger.views.waits import WaitsFor, waits
 
 ASSISTANT = "planning assistant"
+SHARED_BY = ("column", "repository", "person", "agent", "model")
 NO_PERSON = "no person asked"
 _PERSON = case((spend.c.person == "", NO_PERSON), else_=spend.c.person)
 DAY_S = 86_400
@@ -34,8 +35,8 @@ class SpendShare:
 
 
 class MergeShare(NamedTuple):
-    """Merged cards of one repository, column or agent: how many, dollars and seconds of work in all, and the
-    median seconds from the first run's place in the queue to the merge; None where that is not known.
+    """Merged cards of one repository, column, agent or model: how many, dollars and seconds of work, and
+    the median of seconds from the first run's place in the queue to the merge; None where none is known.
     """
 
     name: str
@@ -95,8 +96,8 @@ class Stats:
     column, repository, person, agent and model, `agents_by_day` those of each agent's days, the first day
     first. `estimated_usd` are those of runs for which a subscription pays, `reported_usd` those that only the
     agents reported. `median_merge_s`: half of the
-    merged cards took longer from the queue to the merge; `merged_by` has the merges by repository, by the
-    newest run's column, and by its agent, the most first.
+    merged cards took longer from the queue to the merge; `merged_by` has the merges by repository, and by the
+    newest run's column, agent and model, the most first.
     """
 
     since: datetime
@@ -152,12 +153,12 @@ def of_boards(
     begun = _runs(db, since, visible)
     merges = _merges(db, since, whole)
     longest, (people_s, workers_s, agents_s) = _list_waits(db, since, now, whole)
-    agent = func.coalesce(runs.c.agent, ASSISTANT)
-    spent = _sums(db, (spend.c.day, agent, runs.c.payer), since, visible)
+    spent = _sum_spending(db, since, visible)
+    days = [(row.name, row.agent, row.payer, row.usd) for row in spent if row.by == "day"]
     per_merge = len(merges) or None
     return Stats(
         since=since,
-        usd=sum(usd for *_, usd in spent),
+        usd=sum(usd for *_, usd in days),
         runs=len(begun),
         endings=_counts(run.ending.value if run.ending else "" for run in begun),
         reasons=_counts(run.reason for run in begun if run.ending in (Ending.FAILED, Ending.LOST)),
@@ -175,20 +176,15 @@ def of_boards(
             "repository": _merged_by(merges, lambda merge: merge.repository),
             "column": _merged_by(merges, lambda merge: merge.column),
             "agent": _merged_by(merges, lambda merge: merge.agent),
+            "model": _merged_by(merges, lambda merge: merge.model),
         },
         usd_by={
-            "day": tuple(SpendShare(day, usd) for (day,), usd in _sum_up(spent, 1)),
-            "column": _by(db, spend.c.column, since, visible),
-            "repository": _by(db, func.coalesce(runs.c.repository, cards.c.repository, ""), since, visible),
-            "person": _by(db, _PERSON, since, visible),
-            "agent": _by(db, agent, since, visible),
-            "model": _by(
-                db, func.coalesce(runs.c.agent.concat(" ").concat(spend.c.model), ASSISTANT), since, visible
-            ),
+            "day": tuple(SpendShare(day, usd) for (day,), usd in _sum_up(days, 1)),
+            **{by: _shares(row for row in spent if row.by == by) for by in SHARED_BY},
         },
-        agents_by_day=tuple(DayShare(day, name, usd) for (day, name), usd in _sum_up(spent, 2)),
-        estimated_usd=sum(usd for *_, payer, usd in spent if payer == SUBSCRIPTION),
-        reported_usd=sum(usd for *_, payer, usd in spent if payer == OWN_LOGIN),
+        agents_by_day=tuple(DayShare(day, name, usd) for (day, name), usd in _sum_up(days, 2)),
+        estimated_usd=sum(usd for *_, payer, usd in days if payer == SUBSCRIPTION),
+        reported_usd=sum(usd for *_, payer, usd in days if payer == OWN_LOGIN),
     )
 
 
@@ -215,11 +211,15 @@ def _wholly_in(names: tuple[str, ...]) -> Iterable[ColumnElement[bool]]:
 
 
 class _Merge(NamedTuple):
-    """A merged card: where, by whom, for how much, after how much work, and how long after it was queued."""
+    """A merged card: where, by whom, for how much, after how much work, and how long after it was queued.
+
+    `model` is the one that the newest run paid most for, after its agent's name.
+    """
 
     repository: str
     column: str
     agent: str
+    model: str
     usd: float
     active_s: float
     took_s: float | None
@@ -235,7 +235,10 @@ def _merges(db: Connection, since: datetime, whole: list[ColumnElement[bool]]) -
         for it in (spend.c.usd, spend.c.active_s)
     )
     joined = cards.outerjoin(newest, newest.c.run_id == cards.c.run_id)
-    names = (func.coalesce(it, "") for it in (cards.c.repository, newest.c.column, newest.c.agent))
+    of_run = select(spend.c.model).where(spend.c.run_id == cards.c.run_id)
+    model = of_run.order_by(spend.c.usd.desc(), spend.c.model).limit(1).scalar_subquery()
+    asked = cards.c.repository, newest.c.column, newest.c.agent, newest.c.agent.concat(" ").concat(model)
+    names = (func.coalesce(it, "") for it in asked)
     query = select(*names, usd, active_s, cards.c.state_at, first.scalar_subquery()).select_from(joined)
     return tuple(
         _Merge._make((*known, None if queued is None else (at - queued).total_seconds()))
@@ -257,24 +260,44 @@ def _share(name: str, merges: Sequence[_Merge]) -> MergeShare:
     return MergeShare(name, len(merges), usd, active_s, median(took) if took else None)
 
 
-def _by(
-    db: Connection, name: ColumnElement[Any], since: datetime, visible: list[ColumnElement[bool]]
-) -> tuple[SpendShare, ...]:
-    """Return the dollars by `name`, the most first."""
-    shares = (SpendShare(*row) for row in _sums(db, (name,), since, visible))
-    return tuple(sorted(shares, key=lambda share: -share.usd))
+class _Sum(NamedTuple):
+    """Dollars of one `name` of the kind `by`; those of a day are told apart by agent and by who pays."""
+
+    by: str
+    name: str
+    agent: str
+    payer: str
+    usd: float
 
 
-def _sums(
-    db: Connection, names: tuple[ColumnElement[Any], ...], since: datetime, visible: list[ColumnElement[bool]]
-) -> list[tuple[Any, ...]]:
-    """Return the dollars by these names, in their order."""
+def _sum_spending(db: Connection, since: datetime, visible: list[ColumnElement[bool]]) -> list[_Sum]:
+    """Return the dollars by day and by each of SHARED_BY; the rows are read once for all of them."""
+    agent = func.coalesce(runs.c.agent, ASSISTANT)
+    names = {
+        "day": spend.c.day,
+        "column": spend.c.column,
+        "repository": func.coalesce(runs.c.repository, cards.c.repository, ""),
+        "person": _PERSON,
+        "agent": agent,
+        "model": func.coalesce(runs.c.agent.concat(" ").concat(spend.c.model), ASSISTANT),
+        "payer": func.coalesce(runs.c.payer, ""),
+    }
     joined = spend.join(cards, cards.c.card_id == spend.c.card_id)
     joined = joined.outerjoin(runs, runs.c.run_id == spend.c.run_id)
-    usd = func.sum(spend.c.usd)
     first_day = since.astimezone(UTC).date().isoformat()
-    query = select(*names, usd).select_from(joined).where(spend.c.day >= first_day, *visible)
-    return [tuple(row) for row in db.execute(query.group_by(*names).order_by(*names))]
+    query = select(*(it.label(name) for name, it in names.items()), func.sum(spend.c.usd).label("usd"))
+    each = query.select_from(joined).where(spend.c.day >= first_day, *visible).group_by(*names.values()).cte()
+    of_day = each.c.day, each.c.agent, each.c.payer
+    sums = [select(literal("day"), *of_day, func.sum(each.c.usd)).group_by(*of_day)]
+    for by in SHARED_BY:
+        name = each.c[by]
+        sums.append(select(literal(by), name, literal(""), literal(""), func.sum(each.c.usd)).group_by(name))
+    return sorted(_Sum(*row) for row in db.execute(union_all(*sums)))
+
+
+def _shares(sums: Iterable[_Sum]) -> tuple[SpendShare, ...]:
+    """Return the dollars by their names, the most first."""
+    return tuple(sorted((SpendShare(it.name, it.usd) for it in sums), key=lambda share: -share.usd))
 
 
 def _list_waits(

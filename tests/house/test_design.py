@@ -67,6 +67,19 @@ def test_white_letters_can_be_read_on_what_is_filled(fill: str) -> None:
     assert design.contrast(design.tokens()[f"{fill}-fill"], "#ffffff") >= 4.5
 
 
+def test_no_class_has_a_look_that_nothing_on_a_page_has() -> None:
+    sources = "".join(
+        it.read_text() for it in ROOT.glob("bot/web/**/*.*") if it.suffix in (".html", ".py", ".js")
+    )
+    given = re.findall(r"""class(?:Name)?\\?\s*[=:]\s*\\?["'](.*?)["'][ >}),]|["']([\w-]+)["']""", sources)
+    made = "".join(word.replace(" ", "-") + " " for word in design.icons_of_states())
+    known = set(re.findall(r"[\w-]+", made + " ".join(f"{its} {word}" for its, word in given)))
+    rules = re.sub(r"\{[^{}]*\}", "", re.sub(r"/\*.*?\*/", "", CARDINAL.read_text(), flags=re.DOTALL))
+    styled = set(re.findall(r"\.([a-zA-Z][\w-]*)", rules))
+    assert {it for it in styled - known if not re.fullmatch(r"[cs][0-9]+", it)} == set()  # colours by number
+    assert set(design.COMPONENTS.values()) <= styled & known
+
+
 def test_every_icon_that_pages_show_is_in_the_sprite_and_none_there_is_idle() -> None:
     files_of_pages = [it for it in ROOT.glob("bot/web/**/*.*") if it.suffix in (".html", ".py", ".js")]
     texts = {it: it.read_text() for it in files_of_pages if it.name != "files.py"}

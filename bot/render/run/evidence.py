@@ -1,11 +1,14 @@
 """Evidence of the gate: tables of checks, and the ends of their logs."""
 
+from itertools import chain, islice
+
 from bot.render import missing_checks
 from bot.render.markdown import links
 from bot.render.markdown.escape import block, code, fold, line
 from bot.render.run.story import Story, minutes
 from ledger.events.witness import witness_text
 from ledger.views.checks import CheckRow
+from runner.checks import failure
 
 MAX_CHECKS = 20
 LOG = "log.txt"
@@ -14,6 +17,17 @@ LOG = "log.txt"
 def newest(checks: tuple[CheckRow, ...]) -> list[CheckRow]:
     """Return the newest result of each command of a tier."""
     return list({(check.tier, check.command): check for check in checks}.values())
+
+
+def list_failed_checks(checks: tuple[CheckRow, ...]) -> list[CheckRow]:
+    """Return the newest result of each command that fails now."""
+    return [check for check in newest(checks) if check.exit_code != 0 or not check.believed]
+
+
+def failing_tests(checks: tuple[CheckRow, ...], most: int) -> list[str]:
+    """Return the names of the first tests that fail now; of a command that names none, the command."""
+    named = (failure.read(it.command, it.tail).names or (it.command,) for it in list_failed_checks(checks))
+    return list(islice(chain.from_iterable(named), most))
 
 
 def checks_table(checks: tuple[CheckRow, ...], *, names_commit: bool = False) -> str:
@@ -39,7 +53,7 @@ def checks_or_waiver(story: Story, *, names_commit: bool = False) -> str:
 
 def failing(checks: tuple[CheckRow, ...]) -> str:
     """Return the end of the newest failing command's output, folded; empty when all pass now."""
-    failed = [check for check in newest(checks) if check.exit_code != 0 or not check.believed]
+    failed = list_failed_checks(checks)
     if not failed:
         return ""
     return fold("Output of the failing check", f"{code(failed[-1].command)}\n\n{block(failed[-1].tail)}")

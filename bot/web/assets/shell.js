@@ -17,15 +17,19 @@
   };
 
   // Times.
+  const named = (at) => `${at.toLocaleString(undefined, {dateStyle: "medium", timeStyle: "long"})} (${at.toISOString().slice(11, 19)} UTC)`;
   const local = (part) => {
     const at = new Date(part.dateTime);
     if (Number.isNaN(at.getTime())) return;
-    part.title ||= `${part.textContent} (UTC)`;
+    part.title = named(at);
     const today = at.toDateString() === new Date().toDateString();
     part.textContent = at.toLocaleString(undefined, today ? {timeStyle: "medium"} : {dateStyle: "medium", timeStyle: "short"});
     part.dataset.done = "";
   };
-  const times = () => all("time[datetime]:not([data-done])").forEach(local);
+  const times = () => {
+    all("time[datetime]:not([data-done])").forEach(local);
+    all("[data-since]:not([title])").forEach((part) => { part.title = `since ${named(new Date(part.dataset.since))}`; });
+  };
   new MutationObserver(times).observe(document.body, {childList: true, subtree: true});
   times();
 
@@ -141,7 +145,7 @@
 
   // Dialogs.
   const HELP = [["j, k", "next, previous card"], ["Enter", "open or close the decision"], ["1 to 9", "give that answer to the open question"],
-    ["a", "approve the open plan"], ["r", "reply in your own words"], ["/", "search the list"], ["g i, g b", "go to the inbox, the first board"], ["⌘K or Ctrl K", "find or do anything"], ["?", "this list"]];
+    ["a", "approve the open plan"], ["r", "reply in your own words"], ["⌘ or Ctrl Enter", "send them"], ["/", "search the list"], ["g i, g b", "go to the inbox, the first board"], ["⌘K or Ctrl K", "find or do anything"], ["?", "this list"]];
   const OFF = "keys-off";
   function dialog(label, ...parts) {
     const made = make("dialog", {}, ...parts);
@@ -162,7 +166,7 @@
   // The palette: what it finds is the server's word.
   const here = () => one("a", chosen() || document.createElement("p"))?.getAttribute("href") || location.pathname;
   function palette() {
-    const field = make("input", {type: "text", placeholder: "Find a card, run or board, or a command for this card", autocomplete: "off", maxLength: 100});
+    const field = make("input", {type: "text", placeholder: "Find a card, run, board or command", autocomplete: "off", maxLength: 100});
     const list = make("ul", {id: "found"}), hint = make("p", {className: "quiet hint"}, "Searching …");
     const at = here();
     let found = [], forms = [], place = 0, asked = 0, timer = 0;
@@ -230,6 +234,10 @@
   };
   addEventListener("keydown", (event) => {
     const {key} = event, types = event.target.closest?.("input, textarea, select, [contenteditable]");
+    if (key === "Enter" && (event.metaKey || event.ctrlKey) && event.target.matches?.("form.act textarea")) {
+      event.preventDefault();
+      return void event.target.form.requestSubmit();
+    }
     if (one("dialog[open]")) return;
     if ((event.metaKey || event.ctrlKey) && !event.altKey && key.toLowerCase() === "k") {
       event.preventDefault();

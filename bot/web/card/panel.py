@@ -2,11 +2,10 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
 
 from markupsafe import Markup
 
-from bot.render.run.evidence import newest
+from bot.render.run.evidence import failing_tests
 from bot.render.run.reasons import REASONS
 from bot.web.acting.offered import FormView
 from bot.web.acting.on_github import REVIEWS, GithubAct
@@ -20,7 +19,6 @@ from rules.policy.model import Policy
 from rules.runs.gate import merging_columns
 from rules.snapshot import Snapshot
 from rules.text import plain, state_word
-from runner.checks import failure
 
 MAX_STEPS, MAX_STEP = 30, 300
 MAX_TESTS, MAX_NAME = 5, 160
@@ -152,14 +150,11 @@ def _failure(given: PanelInput) -> PanelView:
     if run is None or rows is None:
         return PanelView("Failed", "bad", forms=_commands(given, *DECIDED))
     why = REASONS.get(run.reason, "")
-    failed = [check for check in newest(rows.checks) if check.exit_code or not check.believed]
-    named = (name for check in failed for name in failure.read(check.command, check.tail).names)
-    tests = [plain(name, MAX_NAME) for name in islice(named, MAX_TESTS)]
     return PanelView(
         title=f"Run {run.run_id} {state_word(run.status)}{f': {why}' if why else ''}",
         tone="bad",
         text=NONE if plain(run.detail, 200) in given.because else markdown.render(run.detail),
-        tests=tests or [plain(check.command) for check in failed],
+        tests=[plain(name, MAX_NAME) for name in failing_tests(rows.checks, MAX_TESTS)],
         forms=_commands(given, *DECIDED),
         watches=run.run_id,
     )
@@ -222,10 +217,10 @@ def _commands(given: PanelInput, *urgencies: Urgency) -> list[FormView]:
 
 
 def _with_primary(forms: Iterable[FormView]) -> list[FormView]:
-    """Return the forms, of which the first with one button has the page's one dark button."""
-    shown = list(forms)
-    first = next((form for form in shown if len(form.offer.choices) < 2), None)
-    return [replace(form, primary=form is first) for form in shown]
+    """Return the forms, of which the first has the page's one dark button, unless it has equal choices."""
+    return [
+        replace(form, primary=place == 0 and len(form.offer.choices) < 2) for place, form in enumerate(forms)
+    ]
 
 
 def _steps(steps: Sequence[str], done: int) -> list[tuple[str, bool]]:

@@ -7,15 +7,16 @@ from itertools import groupby
 from urllib.parse import quote
 
 from flask import Blueprint
+from markupsafe import Markup
 
 from bot.render.markdown import links
-from bot.render.run.evidence import LOG, newest
+from bot.render.run.evidence import LOG, failing_tests, newest
 from bot.render.run.folded_steps import is_edit, kind_of_step, subjects_of
 from bot.render.run.reasons import REASONS
 from bot.render.run.stages import describe_touched, describe_usage, list_touched, stage_names
 from bot.web.live.terminal import terminal_html
 from bot.web.site.lists import fit_rows, newest_fitting
-from bot.web.site.times import when
+from bot.web.site.times import stamp
 from ledger.events.run import BY_PUSH, CHECK, ToolUsed
 from ledger.events.stage import FileTouched
 from ledger.events.turn import SUBSCRIPTION
@@ -31,7 +32,7 @@ from ledger.views.checks import CheckRow, TierRow
 from ledger.views.stages import StageRow
 from rules.card.workflow_choice import describe_workflow
 from rules.runs.cost import AS_REPORTED
-from rules.text import brief, count, kind_of_run, plain, state_word, usd
+from rules.text import brief, count, kind_of_run, plain, sentence, state_word, usd
 from runner.checks import failure
 
 MAX_LINE, MAX_TEXT, MAX_ROWS = 500, 4000, 50
@@ -163,15 +164,13 @@ def explain_failure(rows: RunRows) -> dict[str, object] | None:
     run = rows.run
     if run.ending in (None, Ending.SUCCEEDED):
         return None
-    failed = [check for check in newest(rows.checks) if check.exit_code != 0 or not check.believed]
-    tests = failure.read(failed[-1].command, failed[-1].tail).names[:3] if failed else ()
     return {
         "title": {Ending.CANCELLED: "Cancelled", Ending.LOST: "Lost"}.get(
             run.ending or Ending.LOST, "Failed"
         ),
         "why": "" if run.ending is Ending.CANCELLED else REASONS.get(run.reason, ""),
-        "detail": plain(run.detail, MAX_LINE),
-        "tests": [plain(name, 200) for name in tests],
+        "detail": sentence(plain(run.detail, MAX_LINE)) if run.detail else "",
+        "tests": [plain(name, 200) for name in failing_tests(rows.checks, 3)],
         "kept": count(run.kept, "commit") if run.kept else "",
     }
 
@@ -214,7 +213,8 @@ def evidence_of(gate: TierRow | None) -> dict[str, object] | None:
         ("paths", plain(", ".join(gate.paths))),
     )
     result = "passed" if gate.passed else "failed"
-    return {"result": f"the gate {result} on a clean checkout, on {when(gate.at)}", "facts": facts}
+    said = Markup("the gate {} on a clean checkout, on {}").format(result, stamp(gate.at))
+    return {"result": said, "facts": facts}
 
 
 def list_touched_files(

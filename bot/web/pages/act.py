@@ -2,6 +2,7 @@
 
 import logging
 from threading import BoundedSemaphore
+from urllib.parse import quote
 
 from flask import Response, make_response, redirect, request
 
@@ -26,7 +27,7 @@ log = logging.getLogger(__name__)
 
 # A thread may wait for GitHub here, and there are few; each form is a call or more.
 ACTS_AT_ONCE, ACTS_A_MINUTE, ACTS_AN_HOUR = 3, 20, 600
-BEFORE, GITHUB = "before", "github"  # in place of an event's number
+BEFORE, GITHUB = "before", "github"  # in place of an event's number; the latter with the card
 TWICE = "You already sent this form. It took effect once, not twice."
 NOT_YOURS = "This form belongs to another sign-in or another card. Reload the page and try again."
 OVER = "Nothing was done: your sign-in has expired. Sign in, then send the form again."
@@ -54,7 +55,7 @@ def mount(site: Site) -> None:
     @site.blueprint.context_processor
     def acted() -> dict[str, str]:
         seq, visit = request.args.get(ACTED, ""), None
-        if seq in (BEFORE, GITHUB):
+        if seq == BEFORE or seq.partition(":")[0] == GITHUB:
             return {"acted": TWICE if seq == BEFORE else SAVED}
         if seq.isascii() and seq.isdigit() and len(seq) < 18:
             visit = site.visit()
@@ -127,7 +128,7 @@ def _act_on_github(site: Site, visit: SignIn, card: CardRow, sent: ActForm) -> R
         log.warning("not done on github act=%s reason=%s", sent.name, error)
         because = AT_GITHUB.format(because=plain(error.because, 300)) if error.status else NO_ANSWER
         return site.page("Not done on GitHub", because, status=502, visit=visit, links=ways)
-    answer = _go_back(back, GITHUB if first else BEFORE)
+    answer = _go_back(back, f"{GITHUB}:{quote(card.card_id)}" if first else BEFORE)
     on_github.keep_leave(site, visit, answer)
     return answer
 

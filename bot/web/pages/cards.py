@@ -22,7 +22,7 @@ from bot.web.site.layout import Site
 from bot.web.site.lists import fit_rows
 from bot.web.site.report import hand_over_view
 from bot.web.site.times import stamp, when
-from bot.web.site.visibility import may_see, path_of
+from bot.web.site.visibility import find_visible_card, may_see, path_of
 from ledger.event import Zoom
 from ledger.events.board import CardArchived
 from ledger.ids import CardId
@@ -65,11 +65,7 @@ def mount(site: Site) -> None:
     @site.get(PATH, f"{PATH}/<card_id>")
     def card(visit: SignIn, owner: str, name: str, number: int, card_id: str = "") -> Response:
         parameters.check_names("zoom", "before")
-        with event_store.reading(site.engine) as db:
-            repository = cards.canonical_name(db, f"{owner}/{name}")
-            known = cards.of_issue(db, repository, number)  # archived ones last
-        wanted = (row for row in known if card_id in ("", row.card_id) and may_see(site, visit, row))
-        row = next(wanted, None)
+        row = find_visible_card(site, visit, f"{owner}/{name}", number, card_id)
         return _page(site, visit, row) if row is not None else site.nothing(visit)
 
     @site.get("/live/cards/<card_id>")

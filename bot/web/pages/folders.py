@@ -8,7 +8,7 @@ from bot.web.api.operations.list_folders import FolderQuery, FolderSnapshot, Kep
 from bot.web.site import parameters
 from bot.web.site.layout import Site
 from bot.web.site.lists import file_size
-from bot.web.site.times import when
+from bot.web.site.times import stamp
 from ledger.queue.sign_ins import SignIn
 from rules.text import count, plain
 
@@ -43,7 +43,7 @@ def _shown(it: KeptFolder) -> dict[str, object]:
 
 def _of_snapshot(past: FolderSnapshot) -> dict[str, str]:
     by = f"restored by {plain(past.restored_by)}" if past.restored_by else ""
-    return {"run": past.run, "at": when(past.at), "size": _size(past.files, past.size_bytes), "by": by}
+    return {"run": past.run, "at": stamp(past.at), "size": _size(past.files, past.size_bytes), "by": by}
 
 
 def _size(files: int, size_bytes: int) -> str:

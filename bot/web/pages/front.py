@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from itertools import islice
 
-from flask import Response, current_app, render_template
+from flask import Response, current_app, render_template, request
 from markupsafe import Markup
 from sqlalchemy import Connection
 
@@ -17,7 +17,8 @@ from bot.web.site.following import ListHtml
 from bot.web.site.holds import MAX_WHY
 from bot.web.site.layout import TITLE, Site
 from bot.web.site.lists import MAX_ACTING, card_view, fit_rows, inbox_row_html
-from bot.web.site.times import when
+from bot.web.site.parameters import ACTED
+from bot.web.site.times import stamp
 from bot.web.site.visibility import VisibleBoard, may_see
 from ledger.ids import BoardId, CardId
 from ledger.log import event_store
@@ -115,7 +116,7 @@ def mount(site: Site) -> None:
             title="Inbox",
             filter=form,
             boards=boards,
-            hint=f"{MORE} You are signed in as {visit.login} until {when(visit.until)}.",
+            hint=Markup("{} You are signed in as {} until {}.").format(MORE, visit.login, stamp(visit.until)),
             visit=visit,
             waiting=waiting,
             **_list_values(form, listed, visit.login, make),
@@ -143,18 +144,24 @@ def mount(site: Site) -> None:
 
 
 def _rows_with_decisions(site: Site, visit: SignIn, form: FilterForm) -> Callable[[ListedCard, str], Markup]:
-    """Return the maker of the reader's own rows: the first ones have their decisions, others fetch them."""
+    """Return the maker of the reader's own rows: the first ones have their decisions, others fetch them.
+
+    One is open, but not of the card that was just replied to on GitHub: the ledger hears of that later.
+    """
     row, places, room = inbox_row_html(), iter(range(MAX_ACTING)), MAX_DECISIONS
+    replied, opened = request.args.get(ACTED, "").partition(":")[2], False
 
     def make(card: ListedCard, verb: str) -> Markup:
-        nonlocal room
+        nonlocal room, opened
         view, place = card_view(card, site.clock()), next(places, None) if verb else None
         # This may ask GitHub.
         it = None if place is None else decisions.find_decision(site, visit, card.card_id)
-        made = row(view, form.address, verb, it, open=place == 0)
+        opens = it is not None and not opened and card.card_id != replied
+        made = row(view, form.address, verb, it, open=opens)
         if it is None or len(made) > room:
             return made if it is None else row(view, form.address, verb)
         room -= len(made)
+        opened = opened or opens
         return made
 
     return make

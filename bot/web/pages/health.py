@@ -21,7 +21,7 @@ from bot.system import lock_file, program
 from bot.system import redis as known
 from bot.web.site import doctor_results, parameters
 from bot.web.site.layout import Site
-from bot.web.site.times import when
+from bot.web.site.times import stamp
 from bot.web.site.visibility import VisibleBoard, path_of
 from ledger.log import event_store
 from ledger.queries import hosts, standstill
@@ -103,7 +103,7 @@ def _page(site: Site, visit: SignIn, mine: tuple[ServedBoard, ...]) -> str:
         program=program.of_home(site.config.home),
         trouble=trouble,
         how=HOW.replace("`", ""),
-        read_at=when(now),
+        read_at=stamp(now),
         visit=visit,
     )
 

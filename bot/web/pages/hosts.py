@@ -6,7 +6,7 @@ from bot.state import served_boards
 from bot.system import program
 from bot.web.site import parameters
 from bot.web.site.layout import Site
-from bot.web.site.times import when
+from bot.web.site.times import stamp
 from ledger.log import event_store
 from ledger.queries.hosts import statuses
 from ledger.queue.sign_ins import SignIn
@@ -49,7 +49,7 @@ def mount(site: Site) -> None:
                 for host, its in zip(listed, at_work, strict=True)
             ],
             whole=whole,
-            read_at=when(listed[0].at) if listed else "",
+            read_at=stamp(listed[0].at) if listed else "",
             visit=visit,
         )
         return make_response(shown)

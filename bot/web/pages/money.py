@@ -52,7 +52,7 @@ def mount(site: Site) -> None:
             headline=_headline(figures),
             facts=_facts(figures),
             spark=charts.sparkline(figures.agents_by_day, first, last),
-            merged=[(name, _merged(shares)) for name, shares in figures.merged_by.items()],
+            merged=[(name, _merged(its)) for name, its in figures.merged_by.items() if _compares(name, its)],
             spent=charts.chart_spending(figures.agents_by_day, first, last, _day_limit(limits, len(boards))),
             waited=charts.chart_waits(figures),
             waited_by_day=charts.waits_by_day(figures.waits_by_day, first, last),
@@ -155,6 +155,11 @@ def _headline(figures: Stats) -> str:
     runs = f"{figures.needed_person:,} of {count(figures.runs, 'run')} needed a person"
     people, total = charts.duration(figures.people_s), charts.duration(waited_s)
     return f"{runs}; people took {people} of {total}." if waited_s else f"{runs}."
+
+
+def _compares(group: str, shares: Sequence[MergeShare]) -> bool:
+    """Tell whether a table of the merges by that says more than their sum."""
+    return group == "repository" or len(shares) > 1
 
 
 def _merged(shares: Iterable[MergeShare]) -> list[tuple[str, str, str, str, str, str]]:

@@ -1,27 +1,27 @@
 """What the frame of each page asks for: the counts beside its links, and what the palette finds."""
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from urllib.parse import unquote
 
 from flask import Response, get_template_attribute, jsonify, request
 
 from bot.web.acting import offered
+from bot.web.acting.offered import FormView
 from bot.web.site import parameters
 from bot.web.site.layout import Site
-from bot.web.site.visibility import VisibleBoard, may_see, path_of, run_visible
-from ledger.ids import CardId
+from bot.web.site.visibility import VisibleBoard, find_visible_card, path_of, run_visible
 from ledger.log import event_store
 from ledger.queries import lanes
 from ledger.queries.card_filter import CardFilter
 from ledger.queue.sign_ins import SignIn
-from ledger.rows.cards import CardRow
-from ledger.views import cards
 from rules.text import plain, state_word
 
 MAX_BOARDS = 50
 MAX_WORDS, MAX_CHARS = 8, 100
 MAX_CARDS, MAX_NAMED = 8, 60
+NUMBER = re.compile(r"[1-9][0-9]{0,8}")
 Found = dict[str, object]
 
 
@@ -40,11 +40,11 @@ def mount(site: Site) -> None:
 
     @site.get("/find.json")
     def find(visit: SignIn) -> Response:
-        """Answer with what has all the words of `q`, and the commands for the card of the page `at`."""
+        """Answer with what has all the words of `q`, and the commands for what the page `at` is about."""
         parameters.check_names("q", "at")
         words = tuple(request.args.get("q", "")[:MAX_CHARS].split()[:MAX_WORDS])
-        card = _card_at(site, visit, request.args.get("at", ""))
-        commands, forms = _commands(site, visit, card) if card else ((), ())
+        offers, back = _offers_at(site, visit, request.args.get("at", ""))
+        commands, forms = _commands(offers, back)
         named = [it for it in chain(commands, _pages(site, visit)) if _has(it, words)]
         work = _work(site, visit, words) if words else ()
         return jsonify(found=[*named[:MAX_NAMED], *work], forms=forms)
@@ -63,8 +63,14 @@ def _pages(site: Site, visit: SignIn) -> Iterator[Found]:
     for path, icon, name in site.nav(visit):
         yield {"icon": icon, "name": name, "note": "page", "path": path}
     for board in site.boards_of(visit)[:MAX_BOARDS]:
+        name = _title(board)
         note = f"board {board.owner}/{board.number}"
-        yield {"icon": "kanban", "name": _title(board), "note": note, "path": board.path}
+        yield {"icon": "kanban", "name": name, "note": note, "path": board.path}
+        if site.readers.wrote(visit, board.seen):
+            yield {"icon": "plus", "name": "New card", "note": f"on {name}", "path": f"{board.path}/new"}
+        if board.home:
+            path = board.path.replace("/boards/", "/policy/", 1)
+            yield {"icon": "settings", "name": "Policy", "note": f"of {name}", "path": path}
 
 
 def _work(site: Site, visit: SignIn, words: tuple[str, ...]) -> Iterator[Found]:
@@ -91,25 +97,38 @@ def _work(site: Site, visit: SignIn, words: tuple[str, ...]) -> Iterator[Found]:
             }
 
 
-def _card_at(site: Site, visit: SignIn, path: str) -> CardRow | None:
-    """Return the card of that page, if the visitor may read it. Raises BusyError."""
-    kind, _, rest = path.removeprefix("/").partition("/")
-    if kind == "runs":
-        visible = run_visible(site, visit, rest.partition("/")[0])
-        return visible[1] if visible else None
-    if kind != "cards" or rest.count("/") != 3:  # the page of an issue's card, with its id
-        return None
+def _offers_at(site: Site, visit: SignIn, path: str) -> tuple[Sequence[FormView], str]:
+    """Return what the visitor may do with the card or board of that page, and where it leads back to.
+
+    Raises BusyError.
+    """
+    kind, *parts = map(unquote, path.removeprefix("/").split("/"))
+    card = None
+    match kind, parts:
+        case "boards", [owner, number] if NUMBER.fullmatch(number):
+            board = site.find_board(visit, owner, int(number))
+            return _offers_of_board(site, visit, board) if board else ((), "")
+        case "cards", [owner, name, number, *card_id] if NUMBER.fullmatch(number) and len(card_id) < 2:
+            card = find_visible_card(site, visit, f"{owner}/{name}", int(number), *card_id)
+        case "runs", [run, *_]:
+            card = visible[1] if (visible := run_visible(site, visit, run)) else None
+    if card is None:
+        return (), ""
+    forms = offered.for_card(site, visit, card.card_id, every=True)
+    return forms, path_of(card.repository, card.number, card.card_id)
+
+
+def _offers_of_board(site: Site, visit: SignIn, board: VisibleBoard) -> tuple[Sequence[FormView], str]:
     with event_store.reading(site.engine) as db:
-        card = cards.get(db, CardId(unquote(rest.rpartition("/")[2])))
-    return card if card is not None and may_see(site, visit, card) else None
+        listed = lanes.newest(db, [board.scope], limit=MAX_CARDS)
+    return offered.for_board(site, visit, board, listed), board.path
 
 
-def _commands(site: Site, visit: SignIn, card: CardRow) -> tuple[list[Found], list[str]]:
-    """Return each command that the visitor may give on the card now, and the forms that give them."""
-    path = path_of(card.repository, card.number, card.card_id)
+def _commands(offers: Iterable[FormView], back: str) -> tuple[list[Found], list[str]]:
+    """Return each command that the visitor may give there now, and the forms that give them."""
     html = get_template_attribute("forms.html", "act_forms")
     found, forms = list[Found](), list[str]()
-    for form in offered.for_card(site, visit, card.card_id, every=True):
+    for form in offers:
         offer, shared = form.offer, {"icon": "command", "form": len(forms)}
         if offer.name:
             found.append({**shared, "name": offer.label, "note": plain(offer.hint)})
@@ -118,5 +137,5 @@ def _commands(site: Site, visit: SignIn, card: CardRow) -> tuple[list[Found], li
                 {**shared, "name": name, "note": plain(words.partition(": ")[2]), "choice": name}
                 for name, words in offer.choices
             ]
-        forms.append(html((form,), path))
+        forms.append(html((form,), back))
     return found, forms

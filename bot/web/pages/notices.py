@@ -15,6 +15,7 @@ from bot.web.authorization import RequestLimiter
 from bot.web.pages.act import try_later
 from bot.web.site import parameters
 from bot.web.site.layout import Site
+from bot.web.site.times import stamp
 from ledger.events.person import NoticesChosen
 from ledger.log import event_store
 from ledger.queue.sign_ins import SignIn
@@ -137,7 +138,7 @@ def _facts(site: Site, visit: SignIn, mine: Subscriber) -> Iterator[tuple[str, s
         yield "sent at once", "all of these"
     now = site.clock()
     if (due := due_at(mine, NoticeKind.QUESTION, now)) > now:
-        yield "quiet until", f"{due:%d %b, %H:%M} UTC"
+        yield "quiet until", stamp(due)
     if mine.escalate_to:
         yield "unanswered questions", f"after {mine.escalate_hours} h to {plain(mine.escalate_to)}, too"
 

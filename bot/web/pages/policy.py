@@ -16,7 +16,7 @@ from bot.web.authorization import LAST, RequestLimiter
 from bot.web.pages.act import try_later
 from bot.web.site import parameters
 from bot.web.site.layout import Site
-from bot.web.site.times import when
+from bot.web.site.times import stamp
 from bot.web.site.visibility import VisibleBoard
 from ledger.events.policy import ColumnChange, SettingChange, WorkflowFile
 from ledger.log import event_store
@@ -165,7 +165,7 @@ def _page(site: Site, visit: SignIn, board: VisibleBoard, other: OtherPolicy | N
         max_pasted=MAX_PASTED,
         preview=preview,
         home=served.home_repository,
-        since=when(past[0].at) if past else "",
+        since=stamp(past[0].at) if past else "",
         changes=compare_policies(policies.of_text(past[1].text, past[1].workflows), known, cards)
         if len(past) > 1
         else None,

@@ -4,10 +4,11 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from flask import Response, make_response, redirect, render_template, request
+from markupsafe import Markup
 
 from bot.web.site import parameters
 from bot.web.site.layout import Site
-from bot.web.site.times import when
+from bot.web.site.times import stamp
 from ledger.log import event_store
 from ledger.queue import api_tokens
 from ledger.queue.api_tokens import MAX_NAME, MEANING, Scope, TokenRow, TooManyTokensError
@@ -94,12 +95,12 @@ def _page(site: Site, visit: SignIn, text: str = "") -> Response:
 
 
 def _view(row: TokenRow) -> TokenView:
-    used = f"{row.uses:,} times, on {when(row.used_at)}" if row.used_at else "not yet"
+    used = Markup("{:,} times, on {}").format(row.uses, stamp(row.used_at)) if row.used_at else "not yet"
     return TokenView(
         token_id=row.token_id,
         name=plain(row.name),
         scope=", ".join(row.scopes),
-        made=when(row.made_at),
-        ends=when(row.until),
+        made=stamp(row.made_at),
+        ends=stamp(row.until),
         used=used,
     )

@@ -5,8 +5,10 @@ from urllib.parse import quote
 
 from sqlalchemy import Connection
 
-from bot.web.acting import offered
+from bot.render.run.evidence import failing_tests
+from bot.web.acting import offered, on_github
 from bot.web.acting.offered import FormView
+from bot.web.acting.on_github import GithubAct
 from bot.web.site.layout import Site
 from bot.web.site.visibility import path_of
 from ledger.ids import CardId
@@ -18,9 +20,10 @@ from ledger.rows.runs import RunRow
 from ledger.states import RunState
 from ledger.views import cards, checks, messages, plans, questions, reports, runs
 from rules.chatops.offers import Urgency
-from rules.text import count, plain
+from rules.text import count, plain, sentence
 
 MAX_TEXT = 4000  # characters of a question, a cause or a report
+MAX_TESTS = 5
 MAX_ITEMS, MAX_ITEM = 20, 300  # of a list, such as a plan's steps
 TONES = {Lane.FAILED: "bad", Lane.REVIEW: "good", Lane.READY: "good"}
 # Beside what is urgent: these belong to the decision.
@@ -63,9 +66,15 @@ def find_decision(site: Site, visit: SignIn, card_id: CardId) -> DecisionView | 
     if lane in (Lane.REVIEW, Lane.READY) and card.pull_number and card.pull_repository in seen:
         pull = f"{site.config.git_url}/{quote(card.pull_repository or '')}/pull/{card.pull_number}"
         links.append((pull, f"Pull request #{card.pull_number}"))
+    replies: list[FormView] = []
     if card.assistant_waits and card.repository and card.number:
+        acts = on_github.forms_for_card(site, visit, card, plans=True)
+        replies = [form for act, form in acts.items() if act == GithubAct.COMMENT]
         issue = f"{site.config.git_url}/{quote(card.repository)}/issues/{card.number}"
-        first = issue, "Reply on GitHub"
+        if replies:
+            links.append((issue, "Issue on GitHub"))
+        else:
+            first = issue, "Reply on GitHub"
     return DecisionView(
         kind=TONES.get(lane, ""),
         text=text[:MAX_TEXT],
@@ -73,8 +82,9 @@ def find_decision(site: Site, visit: SignIn, card_id: CardId) -> DecisionView | 
         facts=facts,
         first=first,
         links=tuple(links),
-        forms=tuple(
-            it for it in forms if it.offer.urgency <= Urgency.RUN or (also and it.offer.command == also)
+        forms=(
+            *replies,
+            *(it for it in forms if it.offer.urgency <= Urgency.RUN or (also and it.offer.command == also)),
         ),
     )
 
@@ -97,9 +107,12 @@ def _read(
         if plan is None or run.state is not RunState.AWAITING_APPROVAL:
             return (asked[0].text if asked else card.because), (), ()
         return plan.summary, ((f"Plan {plan.revision}", plan.steps),), ()
+    if lane is Lane.FAILED:
+        tests = tuple(failing_tests(checks.of_run(db, run.run_id), MAX_TESTS))
+        return sentence(run.detail or card.because), (("Failing", tests),), ()
     report = reports.get(db, run.run_id) if lane in (Lane.REVIEW, Lane.READY) else None
     if report is None:
-        return (run.detail if lane is Lane.FAILED and run.detail else card.because), (), ()
+        return card.because, (), ()
     gate = checks.newest_gate(db, run.run_id)
     facts = [
         *(

@@ -153,6 +153,19 @@ def may_see(site: VisibleLedger, visit: SignIn, card: CardRow) -> bool:
     return site.readers.may(visit, names, card.created_at)
 
 
+def find_visible_card(
+    site: VisibleLedger, visit: SignIn, repository: str, number: int, card_id: str = ""
+) -> CardRow | None:
+    """Return the card of that id, else the first of the issue, an archived one last; None if the visitor may
+    see none. Raises BusyError.
+    """
+    with event_store.reading(site.engine) as db:
+        known = cards.of_issue(db, cards.canonical_name(db, repository), number)
+    return next(
+        (card for card in known if card_id in ("", card.card_id) and may_see(site, visit, card)), None
+    )
+
+
 def path_of(repository: str | None, number: int | None, card_id: CardId) -> str:
     """Return the path of a card's page; empty for a draft.
 

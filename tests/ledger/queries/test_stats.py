@@ -80,7 +80,8 @@ def test_dollars_endings_and_waits_are_counted_once(worked: Engine) -> None:
     assert (figures.merged, figures.usd_per_merge, figures.hours_per_merge) == (1, 1.5, 0.5)
     assert figures.median_merge_s == 240.0
     assert figures.merged_by["repository"] == (MergeShare("acme/app", 1, 1.5, 1800.0, 240.0),)
-    assert [(share.name, share.merged) for share in figures.merged_by["agent"]] == [("scripted", 1)]
+    for group, name in (("agent", "scripted"), ("model", "scripted default")):
+        assert [(share.name, share.merged) for share in figures.merged_by[group]] == [(name, 1)]
     assert figures.usd_by["day"] == (SpendShare("2026-11-21", 2.25),)
     assert figures.agents_by_day == (
         DayShare("2026-11-21", ASSISTANT, 0.25),

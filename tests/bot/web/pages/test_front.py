@@ -9,10 +9,11 @@ from bot.web.api.operations import list_inbox
 from bot.web.pages.front import MAX_CARDS, MAX_CAUSES, MAX_TOGETHER
 from ledger.events.board import CardStateChanged
 from ledger.events.conversation import AssistantReplied
-from ledger.events.run import FinalReported, RunEnded, RunQueued
+from ledger.events.run import CommandChecked, FinalReported, RunEnded, RunQueued
 from ledger.ids import CardId, RunId
 from ledger.log import event_store
 from ledger.states import CardState, Ending
+from tests.bot.flows.people import issue_of
 from tests.bot.web.pages.forms import asked, at_work, forms, planned, send
 from tests.bot.web.pages.test_artifacts import hide
 from tests.bot.web.pages.test_filters import add, titles
@@ -116,6 +117,8 @@ def test_a_plan_has_its_steps_to_approve_or_to_redirect(pages: Pages) -> None:
 def test_a_failure_has_its_cause_and_a_report_what_to_check(pages: Pages) -> None:
     item, finished = at_work(pages), at_work(pages)
     run_id, other = (pages.cardinal.run_of(it).run_id for it in (item, finished))
+    output = "FAILED tests/test_stock.py::test_sold_out - AssertionError\n1 failed in 0.10s\n"
+    pages.cardinal.write(run_id, CommandChecked(run_id, 1, "fast", "pytest -q", 1, 0.4, "", output))
     pages.cardinal.write(
         run_id, RunEnded(run_id, Ending.FAILED, "validation", "test_race <failed>", "working")
     )
@@ -125,20 +128,34 @@ def test_a_failure_has_its_cause_and_a_report_what_to_check(pages: Pages) -> Non
     alice = pages.browser("alice")
     failed = decision(alice, pages.cardinal.card(item).card_id)
     assert "test_race <failed>" in failed
+    assert "tests/test_stock.py::test_sold_out" in failed
     assert f'value="retry:{run_id}"' in failed
     report = decision(alice, pages.cardinal.card(finished).card_id)
     assert [word for word in ("It ships.", "the rounding", "why?", ">Review<") if word not in report] == []
 
 
-def test_the_assistants_question_is_in_the_row_with_the_way_to_reply(pages: Pages) -> None:
+def test_the_assistants_question_is_answered_in_its_row_by_who_lets_cardinal_and_else_on_github(
+    pages: Pages,
+) -> None:
     item = pages.cardinal.new("Search", "Planning", "Find plurals.")
     pages.cardinal.catch_up(publish=False)
     card_id = pages.cardinal.card(item).card_id
     asks = CardStateChanged(card_id, C.DISCUSSING, C.NEEDS_INPUT, "the assistant has a question for you")
     happens(pages, AssistantReplied(card_id, "Which languages?\n1. All", "", 0), asks)
-    shown = decision(pages.browser("alice"), pages.cardinal.card(item).card_id)
+    alice, stranger = pages.browser("alice"), pages.browser("bob")
+    stranger.here.delete_cookie("__Host-cardinal-github", domain="cardinal.example.com")
+    shown, elsewhere = decision(alice, card_id), decision(stranger, card_id)
     assert "Which languages?\n1. All" in shown
-    assert ">Reply on GitHub<" in shown
+    assert ">Reply on GitHub<" in elsewhere
+    assert ">Reply on GitHub<" not in shown
+    (name,) = (name for name in forms(alice, "/") if name.startswith("github:comment"))
+    sent = send(alice, forms(alice, "/")[name] | {"agreed": "yes", "text": "All of them."})
+    there = sent.headers["Location"]
+    assert there == f"/?acted=github:{card_id}"
+    assert "<details open>" in alice.get("/").text
+    assert "<details open>" not in alice.get(there).text  # the ledger has not heard of the reply
+    comment = issue_of(item).comments[-1]
+    assert (comment.author.login, comment.body) == ("alice", "All of them.")
 
 
 def test_a_decision_is_for_who_may_read_the_card_alone(pages: Pages) -> None:

@@ -28,8 +28,17 @@ def test_the_palette_finds_cards_runs_boards_and_pages(pages: Pages) -> None:
         page_of(pages, item), f"/runs/{run_id}",
     ]  # fmt: skip
     assert names(alice, run_id)[0] == f"Run {run_id}"
-    assert [it["path"] for it in found(alice, "board")] == ["/boards/acme/1"]
+    of_board = ["/boards/acme/1", "/boards/acme/1/new", "/policy/acme/1"]
+    assert [it["path"] for it in found(alice, "board")] == of_board
     assert "Inbox" in names(alice, "")
+
+
+def test_on_a_board_it_has_the_commands_for_the_whole_board(pages: Pages) -> None:
+    asked(pages)
+    board = "/boards/acme/1"
+    assert names(pages.browser("alice"), "stop+runs", board) == ["Stop all runs"]
+    assert names(pages.browser("bob"), "stop+runs", board) == []  # who may not give it
+    assert names(pages.browser("alice"), "stop+runs", "/boards/acme/2") == []
 
 
 def test_it_has_each_command_that_the_reader_may_give_on_the_card_and_gives_it_once(pages: Pages) -> None:
@@ -37,7 +46,8 @@ def test_it_has_each_command_that_the_reader_may_give_on_the_card_and_gives_it_o
     alice, place = pages.browser("alice"), page_of(pages, item)
     listed = {it["name"] for it in found(alice, "", place) if it["icon"] == "command"}
     assert {"Answer", "Cancel", "link", "subscribe"} <= listed
-    assert found(alice, "", place) == found(alice, "", f"/runs/{pages.cardinal.run_of(item).run_id}")
+    run = f"/runs/{pages.cardinal.run_of(item).run_id}"
+    assert found(alice, "", place) == found(alice, "", run) == found(alice, "", place.rpartition("/")[0])
     assert names(alice, "cancel+end", place) == ["Cancel"]
     (cancel,) = found(alice, "cancel+end", place)
     html = alice.get(f"/find.json?q=cancel&at={place}").get_json()["forms"][cancel["form"]]

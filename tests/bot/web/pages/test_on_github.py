@@ -58,11 +58,12 @@ def test_a_review_is_the_persons_own_on_the_commit_they_saw_once_they_let_cardin
     assert (refused.status_code, verdicts(pages, item)) == (400, [])
     assert "Tick the box" in refused.text
     answer = send(bob, form | AGREED)
-    assert (answer.status_code, answer.headers["Location"]) == (303, f"{path}?acted=github")
+    where = f"{path}?acted=github:{pages.cardinal.card(item).card_id}"
+    assert (answer.status_code, answer.headers["Location"]) == (303, where)
     assert "acted=before" in send(bob, form).headers["Location"]
     assert verdicts(pages, item) == [("bob", "approved", "")]
     pages.cardinal.catch_up()
-    shown = bob.get(f"{path}?acted=github").text
+    shown = bob.get(where).text
     assert "Done on GitHub." in shown
     assert "Let Cardinal do this" not in shown
     assert 'aria-label="met">✓</span><bdi>Approved on ' in shown
@@ -165,7 +166,9 @@ def test_a_question_of_the_assistant_is_answered_by_a_comment_of_the_person(page
     with event_store.writing(pages.cardinal.services.engine) as db:
         reactor.advance(db, now=pages.cardinal.clock())
     shown = bob.get(path).text
-    assert "The assistant asks" in shown
+    panel = shown.partition('id="panel">')[2].partition("</section>")[0]
+    assert "The assistant asks" in panel
+    assert "answer it on the issue" not in panel  # bob can here
     assert shown.count("<p>How <strong>many</strong>?</p>") == 2  # on top, and in the conversation
     form = act_form(bob, path, "comment") | AGREED | {"text": "From 50 on."}
     assert send(bob, form).status_code == 303
