@@ -13,6 +13,7 @@ from bot.cli._show import clean, json_option, show, table
 from bot.runspec import builder, policy_fields
 from bot.system import model_keys
 from bot.system.config import Config
+from rules.policy.images import BROWSER_IMAGE, IMAGE, full_name
 from runner import agents
 from runner.agents.acp.program import AcpAgent, AcpProgram
 from runner.errors import RunnerError
@@ -125,8 +126,15 @@ def _program_of(name: str, config: Config) -> AcpProgram:
     agent = agents.load(name, config.agents)
     if not agent.in_image:
         raise CliError(f"{name} comes with Cardinal and needs no image")
-    if not isinstance(agent, AcpAgent) or not agent.image:
+    built_in = agents.names()
+    own_image = f"cardinal/agent-{name}:latest"
+    if name in built_in and not agent.image:
         raise CliError(f"{name} is in the agents' image: run `cardinal images agent`")
+    if not isinstance(agent, AcpAgent) or not agent.image:
+        raise CliError(f"the file of {name} names no `image` to build, such as {own_image}: add it")
+    taken = {IMAGE, BROWSER_IMAGE, *(agents.load(other).image for other in built_in if other != name)}
+    if full_name(agent.image) in taken:
+        raise CliError(f"{agent.image} is Cardinal's own: write another `image`, such as {own_image}")
     if not agent.program.package:
         raise CliError(f"the file of {name} names no `package`, such as npm:NAME: add it")
     return agent.program

@@ -49,12 +49,22 @@ def test_a_file_that_is_wrong_is_a_line_of_the_list_and_the_exit_code(home: Path
         (("--build", "qwen"), "run `cardinal images agent`"),
         (("--build", "scripted"), "comes with Cardinal and needs no image"),
         (("--build", "mine"), "names no `package`"),
+        (("--build", "bare"), "names no `image` to build, such as cardinal/agent-bare:latest"),
+        (("--build", "thief"), "is Cardinal's own: write another `image`"),
+        (("--build", "heir"), "is Cardinal's own: write another `image`"),
         (("--try", "mine"), "no key pays for mine: set CARDINAL_COMPATIBLE_KEY"),
         (("--try", "nobody"), "there is no agent called 'nobody' here, only"),
     ],
 )
 def test_what_cannot_be_built_or_tried_says_what_to_do(home: Path, words: tuple[str, ...], said: str) -> None:
-    write(home / "agents", OWN + "image: acme/mine:1\n")
+    images = {
+        "mine": "acme/mine:1",
+        "bare": '""',
+        "thief": "cardinal/agent-gemini:latest",
+        "heir": "cardinal/agent",
+    }
+    for name, image in images.items():
+        write(home / "agents", f"{OWN}image: {image}\n", name)
     refused = run(*words)
     assert refused.exit_code == 2
     assert said in f"{refused.output}{refused.exception}"
