@@ -170,6 +170,4 @@ class AcpAgent:
         argv = (*start, json.dumps(asdict(setup)), *map(fill, choose([*program.command, *chat])))
         env = {name: fill(text) for name, text in choose(dict(program.env)).items()}
         needs_board = task.phase is not Phase.CHAT
-        return contract.Command(
-            argv, b"", env, hides=program.hides, needs_board=needs_board, steers=False
-        )
+        return contract.Command(argv, b"", env, hides=program.hides, needs_board=needs_board, steers=False)

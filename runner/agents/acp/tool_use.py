@@ -128,5 +128,7 @@ class Bill:
             self._usd = usd
 
     def add_tokens(self, usage: Any) -> Iterator[Usage]:
-        if usage:
-            yield Usage(0.0, int(usage["inputTokens"]), int(usage["outputTokens"]))
+        """Yield the tokens of a prompt, 0 for what is not a number: the work was done all the same."""
+        if isinstance(usage, dict) and usage:
+            counts = (usage.get(name) for name in ("inputTokens", "outputTokens"))
+            yield Usage(0.0, *(count if type(count) is int else 0 for count in counts))

@@ -333,6 +333,22 @@ def test_what_a_program_claims_to_cost_counts_only_where_nothing_else_meters_it(
             assert partner.update("usage_update", used=1, size=9, cost=bad) == []
 
 
+@pytest.mark.parametrize(
+    ("usage", "counted"),
+    [
+        ({"inputTokens": 5, "outputTokens": 3, "totalTokens": 8}, [Usage(0.0, 5, 3)]),
+        ({"inputTokens": float("nan"), "outputTokens": "many"}, [Usage(0.0, 0, 0)]),
+        ({"totalTokens": 8}, [Usage(0.0, 0, 0)]),
+        ([8], []),
+        (None, []),
+    ],
+)
+def test_a_wrong_bill_undoes_no_work(usage: Any, counted: list[Usage]) -> None:
+    partner = Partner(metering=Metering.AGENT)
+    partner.open()
+    assert partner.answer({"stopReason": "end_turn", "usage": usage}) == [*counted, TurnEnd("")]
+
+
 def test_answers_to_nothing_and_words_of_other_sessions_are_noise() -> None:
     partner = Partner()
     numbers: tuple[Any, ...] = (0, 2, True, "1", 1.5, None, [], {})

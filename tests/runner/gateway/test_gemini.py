@@ -128,6 +128,15 @@ def test_an_answer_that_runs_over_the_budget_is_cut_in_googles_words(world: Scen
     assert world.ears.wait(Usage)[0].usd >= 0.05
 
 
+def test_an_answer_of_too_many_parts_is_passed_on_unread_and_its_cost_an_estimate(world: Scene) -> None:
+    body = (
+        b'{"candidates": [' + b"[]," * 300_000 + b"[]]," + json.dumps({"usageMetadata": FIGURES}).encode()[1:]
+    )
+    assert json.loads(body)["usageMetadata"] == FIGURES
+    assert post(world, Answer((body,), kind="application/json"), WHOLE).body == body
+    assert 0 < world.ears.wait(Usage)[0].input_tokens < 54_500
+
+
 def test_a_prompt_that_google_blocks_costs_its_input_and_is_no_failure(world: Scene) -> None:
     blocked = {"promptFeedback": {"blockReason": "SAFETY"}}
     figures = {"usageMetadata": {"promptTokenCount": 10, "totalTokenCount": 10}}
