@@ -93,7 +93,7 @@ def _facts_of(name: str, config: Config, *, checks: bool) -> AgentFacts:
         version=agent.version,
         protocol="ACP" if isinstance(agent, AcpAgent) else "its own",
         keys=" or ".join(agent.secrets),
-        metering=str(agent.metering) if agent.secrets else "",
+        metering="" if agent.trusted else str(agent.metering),
         image=image_of(agent),
         problem=f"{image_of(agent)} has no {name} {agent.version}: {image_command(agent)}" if lacks else "",
     )

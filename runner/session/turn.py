@@ -230,6 +230,7 @@ class Turn:
             turns=batch.turns,
             tokens=batch.tokens,
             output_bytes=self._child.output_bytes,
+            is_reported=self._run.agent.metering is contract.Metering.AGENT,
         )
 
     def _top_up(self) -> None:

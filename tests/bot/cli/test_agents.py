@@ -26,6 +26,8 @@ def run(*words: str) -> Result:
 
 def test_the_operators_agents_are_listed_with_cardinals_own(home: Path) -> None:
     write(home / "agents", OWN + "metering: agent\nimage: acme/mine:1\n")
+    login = OWN.replace("provider: compatible", 'provider: ""')
+    write(home / "agents", login + "metering: agent\n", "vendor")
     listed = run("--json")
     assert listed.exit_code == 0, listed.output
     rows = {row["agent"]: row for row in json.loads(listed.output)["agents"]}
@@ -34,6 +36,9 @@ def test_the_operators_agents_are_listed_with_cardinals_own(home: Path) -> None:
         "agent": "mine", "version": "1.2.3", "protocol": "ACP", "keys": "compatible", "metering": "agent",
         "image": "acme/mine:1", "problem": "",
     }  # fmt: skip
+    assert [(rows[name]["keys"], rows[name]["metering"]) for name in ("vendor", "scripted")] == [
+        ("", "agent"), ("", ""),
+    ]  # fmt: skip
 
 
 def test_a_file_that_is_wrong_is_a_line_of_the_list_and_the_exit_code(home: Path) -> None:
