@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from ledger.model.metadata import metadata_lines
+from rules.runs.cost import AS_REPORTED
 from rules.text import brief, plain, state_word, usd
 
 if TYPE_CHECKING:  # what draws is imported where something is drawn: git's hooks do not wait for it
@@ -212,7 +213,7 @@ def _fact(row: Mapping[str, Any], name: str) -> object:
         case _ if name.startswith("hours_"):
             return brief(timedelta(hours=value))
         case _ if "usd" in name.split("_"):
-            return usd(value)
+            return usd(value) + (AS_REPORTED if row.get("cost_is_reported") else "")
     return f"{value:g}"
 
 

@@ -14,6 +14,7 @@ from bot.runspec import policy_fields
 from bot.runspec.host_paths import make_host_paths
 from bot.system import model_keys
 from bot.system.config import Config
+from rules.policy.images import BROWSER_IMAGE, IMAGE, full_name
 from runner import agents
 from runner.agents.acp.program import AcpAgent, AcpProgram
 from runner.errors import RunnerError
@@ -93,7 +94,7 @@ def _facts_of(name: str, config: Config, *, checks: bool) -> AgentFacts:
         version=agent.version,
         protocol="ACP" if isinstance(agent, AcpAgent) else "its own",
         keys=" or ".join(agent.secrets),
-        metering=str(agent.metering) if agent.secrets else "",
+        metering="" if agent.trusted else str(agent.metering),
         image=image_of(agent),
         problem=f"{image_of(agent)} has no {name} {agent.version}: {image_command(agent)}" if lacks else "",
     )
@@ -126,8 +127,15 @@ def _program_of(name: str, config: Config) -> AcpProgram:
     agent = agents.load(name, config.agents)
     if not agent.in_image:
         raise CliError(f"{name} comes with Cardinal and needs no image")
-    if not isinstance(agent, AcpAgent) or not agent.image:
+    built_in = agents.names()
+    own_image = f"cardinal/agent-{name}:latest"
+    if name in built_in and not agent.image:
         raise CliError(f"{name} is in the agents' image: run `cardinal images agent`")
+    if not isinstance(agent, AcpAgent) or not agent.image:
+        raise CliError(f"the file of {name} names no `image` to build, such as {own_image}: add it")
+    taken = {IMAGE, BROWSER_IMAGE, *(agents.load(other).image for other in built_in if other != name)}
+    if full_name(agent.image) in taken:
+        raise CliError(f"{agent.image} is Cardinal's own: write another `image`, such as {own_image}")
     if not agent.program.package:
         raise CliError(f"the file of {name} names no `package`, such as npm:NAME: add it")
     return agent.program

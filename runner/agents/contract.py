@@ -84,7 +84,8 @@ class Task:
 class Command:
     """A program to start inside a workspace. `opening` is written to its stdin, which stays open until the
     turn ends if `listens`. `hides` are folders and files of the repository that the program must not see.
-    `needs_board`: a turn in which it never asks the gateway for the board's tools has failed.
+    `needs_board`: a turn in which it never asks the gateway for the board's tools has failed. `steers`: it
+    takes people's messages while it works; else they wait until its answer ends.
 
     Never a secret in `env`: the model's shell gets the whole environment of its agent.
     """
@@ -95,6 +96,7 @@ class Command:
     listens: bool = True
     hides: tuple[str, ...] = ()
     needs_board: bool = False
+    steers: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,7 +39,10 @@ _SAME_USD = 1e-6  # sums of floats differ by less
 
 @dataclass(frozen=True, slots=True)
 class RunUsage:
-    """Usage of the run over all its claims; `silent_s` is the time since the agent's last output."""
+    """Usage of the run over all its claims; `silent_s` is the time since the agent's last output.
+
+    `is_reported`: nothing but the agent counted `usd`.
+    """
 
     active_s: float
     silent_s: float
@@ -47,6 +50,7 @@ class RunUsage:
     turns: int
     tokens: int
     output_bytes: int
+    is_reported: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +141,7 @@ class Allowance:
         used = f"${usage.usd:.2f}" + (
             f" of ${self.bound_usd:.2f}" if exceeded is ExceededLimit.BUDGET else ""
         )
+        used += " as the agent reports" if usage.is_reported else ""
         turns = "1 turn" if usage.turns == 1 else f"{usage.turns} turns"
         return f"{which}: {used}, {usage.active_s / 60:.1f} min and {turns} so far"
 

@@ -3,7 +3,7 @@
 import signal
 from dataclasses import dataclass
 
-from ledger.events.run import RunStopAsked
+from ledger.events.run import Progressed, RunStopAsked
 from ledger.events.turn import SteeringHeard, TurnEnded, TurnStarted
 from ledger.states import RunState
 from runner.agents import contract
@@ -29,6 +29,7 @@ _NO_BOARD = (
     "the agent's program never asked for the board's tools, so it could say nothing of its work. The log"
     " of the run shows what it said instead. Retry, or give the column another agent."
 )
+_WAITS = "a message is waiting: this agent reads it once its present answer ends"
 _REST = 10  # so many times as long as a checkpoint took, no other is made
 
 
@@ -79,6 +80,7 @@ class Turn:
         self._ended_at: float | None = None
         self._closed = self._flooded = self._left = False
         self._steered: set[int] = set()
+        self._waiting: set[int] = set()  # messages of which people were told that they wait
         self._silent = True  # since the last checkpoint
         run.pace.due_at = run.pace.due_at or self._last_output_at + run.spec.limits.checkpoint_s
 
@@ -212,6 +214,9 @@ class Turn:
             message = None if comment_id in self._steered else self._dialogue.steer(strip_hidden(text))
             if message is not None and self._child.write(message):
                 delivered.append(comment_id)
+            elif not self._dialogue.command.steers and comment_id not in self._waiting:
+                self._waiting.add(comment_id)
+                self._listener.batch.add(Progressed(self._run.spec.run_id, _WAITS))
         if delivered:
             self._steered.update(delivered)
             self._listener.batch.add(SteeringHeard(self._run.spec.run_id, tuple(delivered)))
@@ -225,6 +230,7 @@ class Turn:
             turns=batch.turns,
             tokens=batch.tokens,
             output_bytes=self._child.output_bytes,
+            is_reported=self._run.agent.metering is contract.Metering.AGENT,
         )
 
     def _top_up(self) -> None:

@@ -8,6 +8,8 @@ from tests.contracts.stand import AGENTS, COMMIT, EDIT, FINISH, IN_OWN_IMAGE, PL
 from tests.runner.world import BRANCH, git
 
 pytestmark = pytest.mark.timeout(600)
+OFTEN = [name for name in AGENTS if name != "opencode"]  # that one is approved in test_trial.py
+APPROVED = [*OFTEN, *(pytest.param(name, marks=pytest.mark.soak) for name in ("opencode", *IN_OWN_IMAGE))]
 
 
 def test_it_plans_without_changing_anything_writes_commits_and_reports(stand: Stand) -> None:
@@ -31,6 +33,7 @@ def test_it_plans_without_changing_anything_writes_commits_and_reports(stand: St
         assert stand.model.problems == []
 
 
+@pytest.mark.parametrize("agent", APPROVED, indirect=True)
 def test_a_plan_waits_for_approval_and_the_work_goes_on_in_the_same_session(stand: Stand) -> None:
     stand.scenario(plan=[PLAN], work=[EDIT, COMMIT, FINISH])
     spec = stand.spec(planned=False, plan_required=True)

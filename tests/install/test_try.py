@@ -9,7 +9,7 @@ import signal
 import socket
 import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
@@ -32,6 +32,7 @@ PIP_HERE = (
     "from bot.cli.upgrade import pip; import subprocess; subprocess.run((*pip(), '--version'), check=True)"
 )
 LIMIT_S, FIRST_CARD_S = 240, 300
+NOTHING: Mapping[str, str] = {}
 TEST = (
     "import unittest\n\n\nclass T(unittest.TestCase):\n    def test_a(self):\n        self.assertTrue(True)\n"
 )
@@ -103,11 +104,16 @@ class Board:
 
 
 @contextmanager
-def started(cardinal: Path, repository: Path, *more: str) -> "Iterator[subprocess.Popen[bytes]]":
-    """Run `cardinal try` as a shell does, in a process group of its own, until the block ends or kills it."""
-    environment = {
-        name: text for name, text in os.environ.items() if not name.startswith(("PYTHON", "CARDINAL_"))
-    }
+def started(
+    cardinal: Path, repository: Path, *more: str, exports: Mapping[str, str] = NOTHING
+) -> "Iterator[subprocess.Popen[bytes]]":
+    """Run `cardinal try` as a shell does, in a process group of its own, until the block ends or kills it.
+
+    `exports` are the variables that the person exported.
+    """
+    foreign = ("PYTHON", "CARDINAL_")
+    own = {name: text for name, text in os.environ.items() if not name.startswith(foreign)}
+    environment = {**own, **exports}
     with (repository.parent / "said").open("ab") as out:
         words = [str(cardinal), "try", "--yes", "--no-browser", *more]
         process = subprocess.Popen(
@@ -122,7 +128,9 @@ def started(cardinal: Path, repository: Path, *more: str) -> "Iterator[subproces
 
 
 @contextmanager
-def board(cardinal: Path, repository: Path, *more: str) -> Iterator[Board]:
+def board(
+    cardinal: Path, repository: Path, *more: str, exports: Mapping[str, str] = NOTHING
+) -> Iterator[Board]:
     """Run `cardinal try` in the same way, and wait for the board."""
     said = repository.parent / "said"
     start = said.stat().st_size if said.exists() else 0
@@ -131,7 +139,7 @@ def board(cardinal: Path, repository: Path, *more: str) -> Iterator[Board]:
         assert process.poll() is None, said.read_text()
         return next(iter(re.findall(r"http://\S+/-/enter\?key=[\w-]+", said.read_text()[start:])), None)
 
-    with started(cardinal, repository, *more) as process:
+    with started(cardinal, repository, *more, exports=exports) as process:
         url, _, key = wait_for("the address", address, limit_s=LIMIT_S).partition("/-/enter?key=")
         answers = json.loads(
             Path(git(repository, "rev-parse", "--show-toplevel"), ".cardinal/try.json").read_bytes()

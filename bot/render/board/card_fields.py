@@ -8,6 +8,7 @@ from bot.render.markdown.escape import cut, escape_mentions
 from ledger.rows.cards import CardRow
 from ledger.rows.runs import RunRow
 from ledger.states import CardState, Gate, Priority, Reason, RunState
+from rules.runs.cost import AS_REPORTED
 from rules.text import count, in_queue
 
 FIELD_LIMIT = 200  # longer text is unreadable on a card; GitHub itself takes 1,024
@@ -77,7 +78,7 @@ def field_values(
         FaceField.WAITS: face_choices.choose_wait(card, run, checking=checking),
         FaceField.VALIDATION: face_choices.choose_validation(run, gate, checking=checking),
         FaceField.PROGRESS: " · ".join(filter(None, (parts_done(parts), _progress(card, run)))),
-        FaceField.RUN: _run(card, run, place),
+        FaceField.RUN: _run(card, run, place) + _whose_cost(run),
         FaceField.PULL: _pull(card),
     }
     if card_usd >= 0.005:
@@ -122,6 +123,11 @@ def _run(card: CardRow, run: RunRow | None, place: int) -> str:
     if run.state is RunState.PARKED and run.question_id:
         return f"{name} · question open"
     return f"{name} · {RUN_WORDS.get(run.state, run.state.replace('_', ' '))}"
+
+
+def _whose_cost(run: RunRow | None) -> str:
+    """Return the words beside the number of a cost that nothing but the agent counted."""
+    return f" · cost{AS_REPORTED}" if run is not None and run.is_reported and run.usd else ""
 
 
 def _pull(card: CardRow) -> str:

@@ -13,7 +13,7 @@ from bot.render.run.story import Story
 from ledger.ids import EntryKey
 from ledger.rows.cards import CardRow
 from ledger.states import RunState
-from rules.text import usd
+from rules.runs.cost import cost_words
 from runner.git.commits import trailers
 
 _TRAILER = re.compile(r"\A(cardinal-[a-z-]{1,100}|co-authored-by|signed-off-by) ?:", re.IGNORECASE)
@@ -43,7 +43,7 @@ def write(story: Story) -> str:
             artifacts.pointer(story),
             reproduction.list_plays(story.reproductions, story.site),
             f"Run {run.run_id}{f' · attempt {run.attempt}' if run.attempt > 1 else ''}"
-            f" · {usd(story.card_usd)} for this card so far"
+            f" · {cost_words(story.card_usd, run.payer)} for this card so far"
             f" · the conversation and the plan are on {issue}",
             # For a squash by hand, where the repository copies the description.
             trailers((run.run_id,), f"{story.card.repository}#{story.card.number}"),

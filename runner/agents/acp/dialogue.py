@@ -15,6 +15,7 @@ from runner.agents.acp.tool_use import (
     BOARD,
     CUT,
     MAX_COMMAND_CHARS,
+    MAX_PATHS,
     NAME_BYTES,
     SUMMARY_BYTES,
     Bill,
@@ -366,8 +367,10 @@ class AcpDialogue(JsonLinesDialogue):
             kind = "run"
         elif kind == "run":
             return None  # a command that is not told cannot be judged
-        if tool.kind == "switch_mode" or len(subject) > MAX_COMMAND_CHARS:
+        if tool.kind == "switch_mode":
             return None  # another mode may stop asking
+        if len(subject) > MAX_COMMAND_CHARS or len(tool.paths) > MAX_PATHS:
+            return None  # people could not read all of it
         return contract.PermissionAsked(ask_id, kind, tool.name, subject)
 
 

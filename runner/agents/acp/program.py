@@ -56,8 +56,8 @@ _Inside = Annotated[str, AfterValidator(_require_inside)]
 _EFFORT = "{effort}"
 # Of a Docker image: what a policy may name is narrower, and this is the operator's own word.
 _Image = Annotated[str, StringConstraints(pattern=r"^([a-z0-9][a-zA-Z0-9._/:@-]{0,299})?$")]
-# `npm:`, and the name there; {arch} is the processor as Node calls it.
-_PACKAGE = r"^(npm:@?[A-Za-z0-9][A-Za-z0-9._/-]{0,199}(\{arch\})?)?$"
+# `npm:`, and the name there, for npm takes `a/b` for a repository; {arch} is the processor as Node calls it.
+_PACKAGE = r"^(npm:(@[A-Za-z0-9][A-Za-z0-9._-]{0,99}/)?[A-Za-z0-9][A-Za-z0-9._-]{0,99}(\{arch\})?)?$"
 _Package = Annotated[str, StringConstraints(pattern=_PACKAGE)]
 _Debian = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9.+-]{0,99}$")]
 _Version = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9.+_-]{0,49}$")]
@@ -170,4 +170,4 @@ class AcpAgent:
         argv = (*start, json.dumps(asdict(setup)), *map(fill, choose([*program.command, *chat])))
         env = {name: fill(text) for name, text in choose(dict(program.env)).items()}
         needs_board = task.phase is not Phase.CHAT
-        return contract.Command(argv, b"", env, hides=program.hides, needs_board=needs_board)
+        return contract.Command(argv, b"", env, hides=program.hides, needs_board=needs_board, steers=False)

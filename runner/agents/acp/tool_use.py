@@ -17,10 +17,11 @@ CUT = 1_200  # a megabyte takes long to clean
 SUMMARY_BYTES = 300
 NAME_BYTES = 100
 MAX_COMMAND_CHARS = 64_000  # of what may be permitted: cut, it could hide a refused part
-MAX_PATHS = 100
+MAX_PATHS = 100  # the same
 _OF_BOARD = (f"mcp__{BOARD}__", f"mcp_{BOARD}_", f"{BOARD}_")
 _NAMES = "|".join(TOOLS)
 _BOARD_TOOL = re.compile(rf"(?:mcp__?)?{BOARD}(?:__?|-)({_NAMES})|({_NAMES}) \({BOARD} MCP Server\)")
+_COMMANDS = ("command", "cmd", "script")  # what tools call it
 # What tools of kind `other` call a file, and what they would write into it.
 _PATHS = frozenset({"path", "file", "file_path", "filePath", "filepath", "absolute_path"})
 _TEXTS = frozenset({
@@ -95,8 +96,8 @@ def _name_in(call: Any, *, is_first: bool) -> str:
 
 
 def _command_in(given: Mapping[str, Any]) -> str:
-    command = given.get("command")
-    return shlex.join(map(str, command)) if isinstance(command, list) else str(command or "")
+    command = next((given[name] for name in _COMMANDS if given.get(name)), "")
+    return shlex.join(map(str, command)) if isinstance(command, list) else str(command)
 
 
 def _holds_change(call: Any, given: Mapping[str, Any], kind: str) -> bool:
@@ -110,7 +111,7 @@ def _paths_in(call: Any, given: Mapping[str, Any], repo: str) -> list[str]:
         *(part["path"] for part in parts if part.get("path")),
         *(given[key] for key in _PATHS & set(given)),
     ]
-    plain = (str(path)[:CUT].removeprefix(f"{repo}/") for path in paths[:MAX_PATHS])
+    plain = (str(path)[:CUT].removeprefix(f"{repo}/") for path in paths[: MAX_PATHS + 1])
     return list(dict.fromkeys(plain))
 
 
@@ -127,5 +128,7 @@ class Bill:
             self._usd = usd
 
     def add_tokens(self, usage: Any) -> Iterator[Usage]:
-        if usage:
-            yield Usage(0.0, int(usage["inputTokens"]), int(usage["outputTokens"]))
+        """Yield the tokens of a prompt, 0 for what is not a number: the work was done all the same."""
+        if isinstance(usage, dict) and usage:
+            counts = (usage.get(name) for name in ("inputTokens", "outputTokens"))
+            yield Usage(0.0, *(count if type(count) is int else 0 for count in counts))

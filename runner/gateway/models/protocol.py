@@ -233,7 +233,7 @@ class Wire(ABC):
 
 def parse_call(body: bytes) -> dict[str, Any]:
     """Return a request's JSON object. Raises UnreadableCallError, also for a duplicate, ambiguous key."""
-    if sum(map(body.count, _SEPARATORS)) > MAX_PARTS:  # each may become an object of many times its bytes
+    if _has_too_many_parts(body):
         raise UnreadableCallError(f"it has more than {MAX_PARTS:,} parts: send less at once")
     try:
         given = parse_json(body)
@@ -276,6 +276,11 @@ def parse_request(
     )
 
 
+def _has_too_many_parts(body: bytes) -> bool:
+    """Tell whether JSON could become objects of many times its bytes."""
+    return len(body) > MAX_PARTS and sum(map(body.count, _SEPARATORS)) > MAX_PARTS
+
+
 def model_of(given: Mapping[str, Any]) -> str:
     """Return the model that a request names. Raises UnreadableCallError."""
     model = given.get("model")
@@ -304,7 +309,9 @@ def length(value: object) -> int:
 
 
 def parse_event(payload: bytes) -> dict[str, Any]:
-    """Return the JSON object of an event; empty for anything else."""
+    """Return the JSON object of an event; empty for anything else, and where it has too many parts."""
+    if _has_too_many_parts(payload):
+        return {}
     try:
         given = json.loads(payload.decode())  # the text: bytes would be searched for their encoding
     except (ValueError, RecursionError):

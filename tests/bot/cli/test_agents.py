@@ -26,6 +26,8 @@ def run(*words: str) -> Result:
 
 def test_the_operators_agents_are_listed_with_cardinals_own(home: Path) -> None:
     write(home / "agents", OWN + "metering: agent\nimage: acme/mine:1\n")
+    login = OWN.replace("provider: compatible", 'provider: ""')
+    write(home / "agents", login + "metering: agent\n", "vendor")
     listed = run("--json")
     assert listed.exit_code == 0, listed.output
     rows = {row["agent"]: row for row in json.loads(listed.output)["agents"]}
@@ -34,6 +36,9 @@ def test_the_operators_agents_are_listed_with_cardinals_own(home: Path) -> None:
         "agent": "mine", "version": "1.2.3", "protocol": "ACP", "keys": "compatible", "metering": "agent",
         "image": "acme/mine:1", "problem": "",
     }  # fmt: skip
+    assert [(rows[name]["keys"], rows[name]["metering"]) for name in ("vendor", "scripted")] == [
+        ("", "agent"), ("", ""),
+    ]  # fmt: skip
 
 
 def test_a_file_that_is_wrong_is_a_line_of_the_list_and_the_exit_code(home: Path) -> None:
@@ -49,12 +54,22 @@ def test_a_file_that_is_wrong_is_a_line_of_the_list_and_the_exit_code(home: Path
         (("--build", "qwen"), "run `cardinal images agent`"),
         (("--build", "scripted"), "comes with Cardinal and needs no image"),
         (("--build", "mine"), "names no `package`"),
+        (("--build", "bare"), "names no `image` to build, such as cardinal/agent-bare:latest"),
+        (("--build", "thief"), "is Cardinal's own: write another `image`"),
+        (("--build", "heir"), "is Cardinal's own: write another `image`"),
         (("--try", "mine"), "no key pays for mine: set CARDINAL_COMPATIBLE_KEY"),
         (("--try", "nobody"), "there is no agent called 'nobody' here, only"),
     ],
 )
 def test_what_cannot_be_built_or_tried_says_what_to_do(home: Path, words: tuple[str, ...], said: str) -> None:
-    write(home / "agents", OWN + "image: acme/mine:1\n")
+    images = {
+        "mine": "acme/mine:1",
+        "bare": '""',
+        "thief": "cardinal/agent-gemini:latest",
+        "heir": "cardinal/agent",
+    }
+    for name, image in images.items():
+        write(home / "agents", f"{OWN}image: {image}\n", name)
     refused = run(*words)
     assert refused.exit_code == 2
     assert said in f"{refused.output}{refused.exception}"

@@ -9,6 +9,7 @@ from bot.render.pull.body import thread_reply
 from ledger.events.board import CardExplained, CardStateChanged
 from ledger.events.pull import PullOpened
 from ledger.events.run import Progressed, RunEnded, UsageMetered
+from ledger.events.turn import OWN_LOGIN, TurnStarted
 from ledger.ids import CardId
 from ledger.log import event_store
 from ledger.states import CardState, Ending, Reason
@@ -54,6 +55,14 @@ def test_a_card_that_waits_for_another_names_it(past: Past) -> None:
 
 def test_what_cost_nothing_yet_shows_neither_cost_nor_time(past: Past) -> None:
     assert {FaceField.COST, FaceField.ELAPSED}.isdisjoint(field_values(past))
+
+
+def test_a_cost_that_only_the_agent_counted_is_said_to_be_one(past: Past) -> None:
+    past.step(R.PREPARING, R.WORKING)
+    past(TurnStarted(RUN, "work", "work", "", OWN_LOGIN))
+    assert field_values(past)[FaceField.RUN] == "r1 · working"
+    past(UsageMetered(RUN, 0.421, 1, 1, 1, 200))
+    assert field_values(past, 0.421)[FaceField.RUN] == "r1 · working · cost as the agent reports"
 
 
 def test_an_idea_does_not_repeat_what_its_column_says(past: Past) -> None:

@@ -177,6 +177,7 @@ def test_messages_are_whole_tools_begin_and_end_and_a_plan_is_its_list() -> None
         ({"kind": "execute", "rawInput": {"command": ["rm", "a b"]}}, "run", "rm 'a b'"),
         ({"kind": "execute", "title": "make"}, "run", "make"),
         ({"kind": "read", "rawInput": {"command": "curl x | sh"}}, "run", "curl x | sh"),
+        ({"kind": "other", "rawInput": {"cmd": "curl x | sh"}, "title": "plan"}, "run", "curl x | sh"),
         ({"kind": "read", "locations": [{"path": "/workspace/repo/a"}]}, "read", "a"),
         ({"kind": "edit", "locations": [{"path": "/workspace/repo/a"}]}, "edit", "a"),
         ({"kind": "delete", "locations": [{"path": "/etc/a"}]}, "edit", "/etc/a"),
@@ -251,8 +252,10 @@ def test_what_would_last_or_end_the_asking_is_never_permitted() -> None:
     assert partner.sent[-1]["result"] == {"outcome": {"outcome": "cancelled"}}
     assert partner.ask(kind="switch_mode", title="Accept everything") == []
     assert partner.sent[-1]["result"]["outcome"]["optionId"] == "r"
-    assert partner.ask(kind="execute", title="x" * 70_000) == []
-    assert partner.sent[-1]["result"]["outcome"]["optionId"] == "r"
+    many = [{"path": f"/workspace/repo/{number}"} for number in range(101)]
+    for unread in ({"kind": "execute", "title": "x" * 70_000}, {"kind": "edit", "locations": many}):
+        assert partner.ask(**unread) == []
+        assert partner.sent[-1]["result"]["outcome"]["optionId"] == "r"
 
 
 def test_a_program_that_stops_at_a_refusal_hears_why_and_continues() -> None:
@@ -328,6 +331,22 @@ def test_what_a_program_claims_to_cost_counts_only_where_nothing_else_meters_it(
         for amount in (-1e9, float("nan"), float("inf")):
             bad = {"amount": amount, "currency": "USD"}
             assert partner.update("usage_update", used=1, size=9, cost=bad) == []
+
+
+@pytest.mark.parametrize(
+    ("usage", "counted"),
+    [
+        ({"inputTokens": 5, "outputTokens": 3, "totalTokens": 8}, [Usage(0.0, 5, 3)]),
+        ({"inputTokens": float("nan"), "outputTokens": "many"}, [Usage(0.0, 0, 0)]),
+        ({"totalTokens": 8}, [Usage(0.0, 0, 0)]),
+        ([8], []),
+        (None, []),
+    ],
+)
+def test_a_wrong_bill_undoes_no_work(usage: Any, counted: list[Usage]) -> None:
+    partner = Partner(metering=Metering.AGENT)
+    partner.open()
+    assert partner.answer({"stopReason": "end_turn", "usage": usage}) == [*counted, TurnEnd("")]
 
 
 def test_answers_to_nothing_and_words_of_other_sessions_are_noise() -> None:

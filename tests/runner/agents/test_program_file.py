@@ -120,6 +120,8 @@ def test_a_file_cannot_take_the_name_of_an_agent_of_cardinals(tmp_path: Path) ->
         ("hides: [/x]", "must be a path inside the folder"),
         ("image: UPPER CASE", "image: String should match"),
         ("package: git:x", "package: String should match"),
+        ("package: npm:acme/tool", "package: String should match"),
+        ("package: npm:@acme/../tool", "package: String should match"),
         ("metering: trust", "metering: Input should be 'gateway' or 'agent'"),
         ("1: x", "1: "),
         ("- a", "is not YAML"),

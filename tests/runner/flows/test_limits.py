@@ -77,7 +77,8 @@ def test_the_calls_of_an_agent_that_nothing_meters_are_its_turns(
     monkeypatch.setattr(AGENT, "metering", Metering.AGENT)
     world.scenario(plan=[PLAN], work=[{"run": "true"}, {"run": "true"}, {"run": "true"}, SLOW, EDIT, FINISH])
     assert world.run(world.spec(limits=limited(max_turns=3, budget_usd=50.0))).why == "limit"
-    assert "its limit of 3 turns" in world.only("QuestionAsked").text
+    asked = world.only("QuestionAsked").text
+    assert ("its limit of 3 turns" in asked, "$0.00 as the agent reports" in asked) == (True, True)
 
 
 def test_working_time_is_a_limit_as_well(world: World) -> None:

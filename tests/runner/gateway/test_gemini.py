@@ -115,6 +115,28 @@ def test_an_answer_without_final_figures_is_an_estimate_and_said_to_be_one(world
     assert "gemini did not report the final usage" in world.ears.wait(Warned)[0].text
 
 
+def test_an_answer_that_runs_over_the_budget_is_cut_in_googles_words(world: Scene) -> None:
+    world.open(usd_left=0.05)
+    written = [chunk("word " * 400)] * 200
+    reply = post(world, stream(*written, chunk("", FIGURES, finishReason="STOP")))
+    head, _, last = reply.body.rstrip().rpartition(b"data: ")
+    assert 0 < head.count(b"data: ") < len(written)
+    error = json.loads(last)["error"]
+    assert (error["status"], "the budget is used up" in error["message"]) == ("FAILED_PRECONDITION", True)
+    assert post(world, None).status == 400
+    assert {refusal.kind for refusal in world.ears.wait(CallRefusal, 2)} == {"budget"}
+    assert world.ears.wait(Usage)[0].usd >= 0.05
+
+
+def test_an_answer_of_too_many_parts_is_passed_on_unread_and_its_cost_an_estimate(world: Scene) -> None:
+    body = (
+        b'{"candidates": [' + b"[]," * 300_000 + b"[]]," + json.dumps({"usageMetadata": FIGURES}).encode()[1:]
+    )
+    assert json.loads(body)["usageMetadata"] == FIGURES
+    assert post(world, Answer((body,), kind="application/json"), WHOLE).body == body
+    assert 0 < world.ears.wait(Usage)[0].input_tokens < 54_500
+
+
 def test_a_prompt_that_google_blocks_costs_its_input_and_is_no_failure(world: Scene) -> None:
     blocked = {"promptFeedback": {"blockReason": "SAFETY"}}
     figures = {"usageMetadata": {"promptTokenCount": 10, "totalTokenCount": 10}}

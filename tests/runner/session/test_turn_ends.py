@@ -9,6 +9,7 @@ from typing import Any, cast
 
 import pytest
 
+from ledger.events.run import RunSteered
 from runner.agents.contract import Phase, Task
 from runner.exec.child import Child
 from runner.gateway.control import messages
@@ -18,7 +19,7 @@ from runner.session.records import Transcript
 from runner.session.turn import Turn, TurnResult
 from tests.runner.agents import fake_acp
 from tests.runner.agents.acp_partner import LAYOUT, agent
-from tests.runner.world import World
+from tests.runner.world import RUN, World
 
 
 class Line:
@@ -80,3 +81,9 @@ def test_a_program_that_is_done_and_does_not_leave_is_done(
     monkeypatch.setattr(turn, "LEAVE_S", 0.3)
     result = play(world, Phase.WORK, "stay")
     assert (result.outcome, result.killed) == ("done", False)
+
+
+def test_a_message_to_a_program_that_takes_none_while_it_answers_is_said_to_wait(world: World) -> None:
+    world.write(RunSteered(RUN, "ann", "In blue, please.", 77))
+    assert play(world).outcome == "done"
+    assert "a message is waiting" in world.only("Progressed").text
