@@ -67,6 +67,19 @@ def repairs() -> str:
     return f"{head}\n\n{wording.table(('repair', 'a cell that fails without it'), rows)}"
 
 
+def forge_rules() -> str:
+    """Return how many rules of the forge have a test that fails without them, by module."""
+    forge = _record()["forge"]
+    counts = Counter(key.partition(".")[0] for key in forge)
+    refusals = Counter(key.partition(".")[0] for key in forge if ": raise " in key)
+    rows = [(f"`{module}`", str(count), str(refusals[module])) for module, count in counts.items()]
+    head = (
+        f"There are {len(forge)}: {refusals.total()} refuse something, the others have an effect, such as a "
+        f"delivery. Without any one of them, a test fails: {len({*forge.values()})} tests tell of them all."
+    )
+    return f"{head}\n\n{wording.table(('module', 'rules', 'of these refuse'), rows)}"
+
+
 def found() -> str:
     """Return the faults that cells found, and how each was mended."""
     faults = tomllib.loads(_FOUND.read_text(encoding="utf-8"))["found"]

@@ -1,0 +1,30 @@
+"""The forge is no kinder than GitHub unnoticed: without any one of its rules, a test fails."""
+
+import subprocess
+import sys
+
+import pytest
+
+from tests.faults import forge_rules, record
+from tests.faults.test_sites import tests_of
+from tests.house.source import ROOT
+
+LIMIT_S = 3600
+
+
+def test_the_record_has_a_test_of_each_rule_of_the_forge() -> None:
+    told: dict[str, str] = record.read()["forge"]
+    assert {key for key, test in told.items() if test} == {*forge_rules.every()}, "run scripts/faults --forge"
+    named = {test.partition("[")[0] for test in told.values()}
+    there = {test for path in {it.partition("::")[0] for it in named} for test in tests_of(path)}
+    assert named - there == set()
+
+
+@pytest.mark.timeout(LIMIT_S)
+@pytest.mark.soak(
+    instead="tests/faults/test_forge_rules.py::test_the_record_has_a_test_of_each_rule_of_the_forge"
+)
+def test_a_test_fails_once_a_rule_of_the_forge_is_taken_out() -> None:
+    command = [sys.executable, "-m", "tests.faults.forge_rules"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=LIMIT_S, check=False)
+    assert done.returncode == 0, done.stdout
