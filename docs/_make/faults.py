@@ -76,7 +76,9 @@ def forge_rules() -> str:
     counts = Counter(key.partition(".")[0] for key in forge)
     told = Counter(key.partition(".")[0] for key, test in forge.items() if test)
     refusals = sum(": raise " in key for key in forge)
-    rows = [(f"`{module}`", str(count), str(told[module])) for module, count in counts.items()]
+    rows = [
+        (f"`{module.replace('/', '.')}`", str(count), str(told[module])) for module, count in counts.items()
+    ]
     head = (
         f"There are {len(forge)}: {refusals} refuse something, the others do more than was asked, such as a "
         f"delivery. A test was found that fails without them for {told.total()}. `scripts/faults --forge "

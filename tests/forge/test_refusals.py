@@ -1,5 +1,6 @@
 """What the store refuses, each in GitHub's words, and what it tells Apps of what was done."""
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -86,6 +87,29 @@ def ref(it: Scene, name: str, sha: str = "") -> None:
     it.store.repos.create_ref(it.shop, name, sha or it.pull.head_sha, actor=it.bob)
 
 
+def manifest(it: Scene, **changes: Any) -> None:
+    usual = {"name": "New", "url": "http://a.b", "redirect_url": "http://a.b"}
+    it.store.manifests.check(json.dumps({**usual, **changes}))
+
+
+def plain(it: Scene) -> None:
+    it.shop.drafts_supported = False
+
+
+def protect(it: Scene) -> None:
+    it.shop.protected["main"] = 1
+
+
+def move(it: Scene, name: str, sha: str) -> None:
+    it.store.repos.move_ref(it.shop, name, sha, actor=it.bob, force=False)
+
+
+def part(it: Scene, *, blocks: bool = False) -> None:
+    made = it.store.issues.create(it.shop, "Part", actor=it.bob)
+    add = it.store.links.add_blocked_by if blocks else it.store.links.add_sub_issue
+    add(it.issue, made, actor=it.bob)
+
+
 REFUSED: list[tuple[str, Callable[[Scene], Any]]] = [
     ("title can't be blank", lambda it: it.store.issues.create(it.shop, " ", actor=it.bob)),
     ("title is too long", lambda it: it.store.issues.create(it.shop, "x" * 257, actor=it.bob)),
@@ -140,6 +164,35 @@ REFUSED: list[tuple[str, Callable[[Scene], Any]]] = [
     ("Not Found", lambda it: it.store.deliveries.get(1)),
     ("Not Found", lambda it: it.store.reviews.get_comment(it.shop, 1)),
     ("Validation Failed", lambda it: it.store.reviews.submit(it.pull, "SHRUG", "", [], actor=it.bob)),
+    ("not JSON", lambda it: it.store.manifests.check("{")),
+    ("not an object", lambda it: it.store.manifests.check("[]")),
+    ("unknown keys", lambda it: manifest(it, extra=1)),
+    ("redirect_url", lambda it: manifest(it, url="nowhere")),
+    ("Callback urls", lambda it: manifest(it, callback_urls=["x"])),
+    ("1 to", lambda it: manifest(it, name="")),
+    ("already taken", lambda it: manifest(it, name=it.store.apps.all()[0].slug)),
+    ("Hook url", lambda it: manifest(it, hook_attributes={})),
+    ("Hook has only", lambda it: manifest(it, hook_attributes={"url": "http://a.b", "secret": "c"})),
+    ("events unsupported", lambda it: manifest(it, default_events=["storm"])),
+    ("records are invalid", lambda it: manifest(it, default_permissions={"issues": "all"})),
+    ("already in the queue", lambda it: [queue(it), queue(it)]),
+    ("not in a mergeable state", lambda it: [draft(it), queue(it)]),
+    (
+        "not valid for the field",
+        lambda it: it.store.projects.set_value(card(it), it.project.status, "red", actor=it.bob),
+    ),
+    ("not supported", lambda it: [plain(it), draft(it)]),
+    ("Reference does not exist", lambda it: move(it, "refs/heads/nowhere", it.pull.head_sha)),
+    ("Object does not exist", lambda it: move(it, "refs/heads/more", NOWHERE)),
+    ("not a fast forward", lambda it: move(it, "refs/heads/more", it.pull.base_sha)),
+    (
+        "protected branch",
+        lambda it: [protect(it), it.store.repos.delete_ref(it.shop, "refs/heads/main", actor=it.bob)],
+    ),
+    ("more than 100 sub-issues", lambda it: [part(it) for _ in range(101)]),
+    ("more than 50 issues", lambda it: [part(it, blocks=True) for _ in range(51)]),
+    ("commented", lambda it: it.store.reviews.dismiss(remark(it).comments[0].review, "No", actor=it.bob)),
+    ("Validation Failed", lambda it: it.store.users.add("bob", "Bob")),
 ]
 
 
@@ -188,6 +241,19 @@ def card(it: Scene) -> Any:
 
 def push(it: Scene) -> None:
     it.store.repos.write_files(it.shop, "more", {"more.txt": b"again\n"}, "Again", actor=it.bob)
+
+
+def installation(it: Scene) -> Any:
+    return it.store.apps.installations()[0]
+
+
+def wait_for_status(it: Scene) -> None:
+    it.shop.required_checks["main"] = ["ci"]
+    auto(it)
+
+
+def aim(it: Scene, base: str) -> None:
+    it.store.pulls.set_base(it.pull, base, actor=it.bob)
 
 
 DONE: list[tuple[str, Callable[[Scene], Any]]] = [
@@ -258,6 +324,41 @@ DONE: list[tuple[str, Callable[[Scene], Any]]] = [
         "projects_v2_status_update.created",
         lambda it: it.store.projects.add_status_update(it.project, "Fine", None, actor=it.bob),
     ),
+    ("installation.suspend", lambda it: it.store.access.suspend(installation(it), actor=it.bob)),
+    ("installation.unsuspend", lambda it: it.store.access.unsuspend(installation(it), actor=it.bob)),
+    (
+        "installation.new_permissions_accepted",
+        lambda it: it.store.access.accept(installation(it), actor=it.bob),
+    ),
+    ("installation.deleted", lambda it: it.store.apps.uninstall(installation(it), actor=it.bob)),
+    (
+        "installation_repositories.removed",
+        lambda it: it.store.access.choose(installation(it), [], actor=it.bob),
+    ),
+    ("repository.archived", lambda it: it.store.access.archive(it.shop, True, actor=it.bob)),
+    ("repository.privatized", lambda it: it.store.access.set_private(it.shop, True, actor=it.bob)),
+    ("repository.renamed", lambda it: it.store.access.rename(it.shop, "other", actor=it.bob)),
+    ("repository.transferred", lambda it: it.store.access.transfer(it.shop, it.bob, actor=it.bob)),
+    ("repository.deleted", lambda it: it.store.repos.delete(it.shop, actor=it.bob)),
+    (
+        "pull_request_review_comment.created",
+        lambda it: it.store.reviews.reply(remark(it), "So", actor=it.bob),
+    ),
+    (
+        "pull_request_review_comment.edited",
+        lambda it: it.store.reviews.edit_comment(remark(it).comments[0], "Why not?", actor=it.bob),
+    ),
+    (
+        "pull_request_review_comment.deleted",
+        lambda it: it.store.reviews.delete_comment(remark(it).comments[0], actor=it.bob),
+    ),
+    ("pull_request.closed", lambda it: [wait_for_status(it), status(it)]),
+    (
+        "pull_request.closed",
+        lambda it: [wait_for_status(it), check(it, status="completed", conclusion="success")],
+    ),
+    ("projects_v2_item.reordered", lambda it: it.store.projects.move(card(it), None, actor=it.bob)),
+    ("pull_request.edited", lambda it: [ref(it, "refs/heads/new"), aim(it, "new")]),
 ]
 
 
