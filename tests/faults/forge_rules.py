@@ -36,7 +36,7 @@ MAX_CHARACTERS = 110
 def keys_of(path: str, tree: ast.Module) -> dict[ast.stmt, str]:
     """Return the rules of a module with their keys; those that read the same in one function are counted."""
     times: Counter[str] = Counter()
-    keys = {}
+    keys: dict[ast.stmt, str] = {}
     for name, statement in _statements(tree, ""):
         if not isinstance(statement, ast.Raise | ast.Expr):
             continue

@@ -35,76 +35,76 @@ class Scene:
         shop, bob = store.repos.get("acme", "shop"), store.users.get("bob")
         store.repos.create_ref(shop, "refs/heads/more", store.repos.commit_of(shop), actor=bob)
         store.repos.write_files(shop, "more", {"more.txt": b"more\n"}, "More", actor=bob)
-        issues = [store.issues.create(shop, title, actor=bob) for title in ("One", "Two")]
+        one, two = (store.issues.create(shop, title, actor=bob) for title in ("One", "Two"))
         pull = store.pulls.create(shop, "More", "", "more", "main", actor=bob)
-        return cls(store, shop, town.world.project, bob, *issues, pull)
+        return cls(store, shop, town.world.project, bob, one, two, pull)
 
 
-def close(it: Scene) -> None:
+def close(it: Scene) -> Any:
     it.store.issues.set_state(it.pull.issue, "closed", actor=it.bob)
 
 
-def merge(it: Scene) -> None:
+def merge(it: Scene) -> Any:
     it.store.pulls.merge(it.pull, actor=it.bob)
 
 
-def link(it: Scene) -> None:
+def link(it: Scene) -> Any:
     it.store.links.add_sub_issue(it.issue, it.other, actor=it.bob)
 
 
-def block(it: Scene) -> None:
+def block(it: Scene) -> Any:
     it.store.links.add_blocked_by(it.issue, it.other, actor=it.bob)
 
 
-def allow_auto(it: Scene) -> None:
+def allow_auto(it: Scene) -> Any:
     it.shop.auto_merge_allowed = True
 
 
-def draft(it: Scene) -> None:
+def draft(it: Scene) -> Any:
     it.store.pulls.set_draft(it.pull, True, actor=it.bob)
 
 
-def auto(it: Scene, head: str | None = None) -> None:
+def auto(it: Scene, head: str | None = None) -> Any:
     allow_auto(it)
     it.store.merges.enable_auto(it.pull, MergeMethod.SQUASH, actor=it.bob, head=head)
 
 
-def status(it: Scene, **changes: str) -> None:
+def status(it: Scene, **changes: str) -> Any:
     given = {"sha": it.pull.head_sha, "context": "ci", "state": "success", **changes}
     it.store.statuses.create(it.shop, **given, actor=it.bob)
 
 
-def field(it: Scene, name: str, *options: str) -> None:
+def field(it: Scene, name: str, *options: str) -> Any:
     made = [Option("", option, "GRAY", "") for option in options]
     it.store.projects.create_field(it.project, name, FieldType.SINGLE_SELECT, made)
 
 
-def view(it: Scene, **changes: Any) -> None:
+def view(it: Scene, **changes: Any) -> Any:
     it.store.projects.create_view(it.project, **{"name": "V", "layout": "board", **changes}, actor=it.bob)
 
 
-def ref(it: Scene, name: str, sha: str = "") -> None:
+def ref(it: Scene, name: str, sha: str = "") -> Any:
     it.store.repos.create_ref(it.shop, name, sha or it.pull.head_sha, actor=it.bob)
 
 
-def manifest(it: Scene, **changes: Any) -> None:
+def manifest(it: Scene, **changes: Any) -> Any:
     usual = {"name": "New", "url": "http://a.b", "redirect_url": "http://a.b"}
     it.store.manifests.check(json.dumps({**usual, **changes}))
 
 
-def plain(it: Scene) -> None:
+def plain(it: Scene) -> Any:
     it.shop.drafts_supported = False
 
 
-def protect(it: Scene) -> None:
+def protect(it: Scene) -> Any:
     it.shop.protected["main"] = 1
 
 
-def move(it: Scene, name: str, sha: str) -> None:
+def move(it: Scene, name: str, sha: str) -> Any:
     it.store.repos.move_ref(it.shop, name, sha, actor=it.bob, force=False)
 
 
-def part(it: Scene, *, blocks: bool = False) -> None:
+def part(it: Scene, *, blocks: bool = False) -> Any:
     made = it.store.issues.create(it.shop, "Part", actor=it.bob)
     add = it.store.links.add_blocked_by if blocks else it.store.links.add_sub_issue
     add(it.issue, made, actor=it.bob)
@@ -225,12 +225,12 @@ def check(it: Scene, **changes: str) -> Any:
     )
 
 
-def queue(it: Scene) -> None:
+def queue(it: Scene) -> Any:
     it.shop.merge_queues.add("main")
     it.store.merges.enqueue(it.pull, actor=it.bob)
 
 
-def wait_for_approval(it: Scene) -> None:
+def wait_for_approval(it: Scene) -> Any:
     it.shop.protected["main"] = 1
     auto(it)
 
@@ -239,7 +239,7 @@ def card(it: Scene) -> Any:
     return it.store.projects.add(it.project, it.issue, actor=it.bob)
 
 
-def push(it: Scene) -> None:
+def push(it: Scene) -> Any:
     it.store.repos.write_files(it.shop, "more", {"more.txt": b"again\n"}, "Again", actor=it.bob)
 
 
@@ -247,12 +247,12 @@ def installation(it: Scene) -> Any:
     return it.store.apps.installations()[0]
 
 
-def wait_for_status(it: Scene) -> None:
-    it.shop.required_checks["main"] = ["ci"]
+def wait_for_status(it: Scene) -> Any:
+    it.shop.required_checks["main"] = ("ci",)
     auto(it)
 
 
-def aim(it: Scene, base: str) -> None:
+def aim(it: Scene, base: str) -> Any:
     it.store.pulls.set_base(it.pull, base, actor=it.bob)
 
 
