@@ -1,6 +1,7 @@
 """Comments, ticked boxes and pressed buttons as events: the author's role, and the command in it."""
 
 from dataclasses import replace
+from datetime import datetime
 
 from sqlalchemy import Connection
 
@@ -9,15 +10,17 @@ from bot.github.api import issues as github_issues
 from bot.github.api import roles
 from bot.ingest import commands, facts
 from bot.ingest.commands import CommandAuthor, command_event
+from bot.outbox import handlers
 from bot.state import policies
 from ledger.event import Event
 from ledger.events.conversation import CommandGiven, CommandRefused, CommentChanged, PersonSaid
 from ledger.log import event_store
 from ledger.log.event_store import EventFactory, no_events
 from ledger.rows.cards import CardRow
-from ledger.views import messages
+from ledger.views import messages, plans, questions, remotes
 from rules.chatops import parser
 from rules.commands import ok
+from rules.intents.outbound import Intent, PostPlan, PostQuestion
 
 # GitHub accepts no longer comment ("is too long (maximum is 65536 characters)").
 MAX_CHARACTERS = 65_536
@@ -29,7 +32,7 @@ def comment_written(services: Services, fact: facts.CommentWritten, card: CardRo
     A comment longer than GitHub accepts is refused with a sentence, and none of it is stored.
     """
     role = roles.role(services.hub, fact.repository, fact.author)
-    said_at = services.hub.latest(fact.at, services.now())
+    said_at = _said_at(services, fact, card)
     if len(fact.text) > MAX_CHARACTERS:
         refusal = _too_long(fact, card, role)
         return lambda _: (refusal,)
@@ -67,6 +70,31 @@ def comment_written(services: Services, fact: facts.CommentWritten, card: CardRo
         return (speech, *edited(db), *given(db))
 
     return make
+
+
+def _said_at(services: Services, fact: facts.CommentWritten | facts.BoxTicked, card: CardRow) -> datetime:
+    """Return the ledger's time of these words, or more.
+
+    They are later than each question and plan whose comment GitHub counts before theirs, or that has the box,
+    whatever time a clock told then that was wrong.
+    """
+    now = services.now()
+    said_at = services.hub.latest(fact.at, now)
+    if fact.place == "review" or not card.run_id:  # GitHub counts comments on lines apart
+        return said_at
+    with event_store.reading(services.engine) as db:
+        asked: list[tuple[Intent, datetime]] = [
+            (PostQuestion(card.card_id, it.run_id, it.question_id), it.asked_at)
+            for it in questions.open_of_run(db, card.run_id)
+        ]
+        plan = plans.newest(db, card.run_id)
+        if plan is not None:
+            asked.append((PostPlan(card.card_id, plan.run_id, plan.revision), plan.at))
+        for intent, at in asked:
+            posted = remotes.get(db, handlers.key(intent))
+            if posted is not None and 0 < int(posted.remote_id or 0) <= fact.comment_id:
+                said_at = max(said_at, min(at, now))
+    return said_at
 
 
 def _read_current(
@@ -154,7 +182,7 @@ def resolve_ticks(services: Services, fact: facts.BoxTicked, card: CardRow) -> l
         place=fact.place,
         comment_id=fact.comment_id,
         source="",
-        at=services.hub.latest(fact.at, services.now()),
+        at=_said_at(services, fact, card),
         user_id=fact.by_id,
     )
     boxes = ((box, parser.of_box(box)) for box in fact.boxes)

@@ -11,7 +11,10 @@ from docs._make import wording
 RECORD = Path(__file__).parents[1] / "faults.json"
 _FOUND = Path(__file__).parents[2] / "tests/faults/found.toml"
 KINDS = {
-    "commit": ("a transaction that writes is committed", "killed before, killed after, disk full"),
+    "commit": (
+        "a transaction that writes is committed",
+        "killed before, killed after, disk full; in the soak also its answer lost, as by a cut connection",
+    ),
     "send": (
         "GitHub is called",
         "killed before, killed after, lost without effect, lost after its effect, a stale answer",
@@ -65,6 +68,23 @@ def repairs() -> str:
     rows = ((wording.cell(what), f"`{wording.cell(cell)}`") for what, cell in record["repairs"].items())
     head = f"There are {len(record['repairs'])}. Without any one of them, a cell fails."
     return f"{head}\n\n{wording.table(('repair', 'a cell that fails without it'), rows)}"
+
+
+def forge_rules() -> str:
+    """Return how many rules of the forge have a test that fails without them, by module."""
+    forge: dict[str, str] = _record()["forge"]
+    counts = Counter(key.partition(".")[0] for key in forge)
+    told = Counter(key.partition(".")[0] for key, test in forge.items() if test)
+    refusals = sum(": raise " in key for key in forge)
+    rows = [
+        (f"`{module.replace('/', '.')}`", str(count), str(told[module])) for module, count in counts.items()
+    ]
+    head = (
+        f"There are {len(forge)}: {refusals} refuse something, the others do more than was asked, such as a "
+        f"delivery. A test was found that fails without them for {told.total()}. `scripts/faults --forge "
+        "PATH...` searches for the others."
+    )
+    return f"{head}\n\n{wording.table(('module', 'rules', 'of these a test tells'), rows)}"
 
 
 def found() -> str:

@@ -135,6 +135,7 @@ REFERENCE: Mapping[str, ReferencePage] = {
             Section("Stories", faults.stories),
             Section("Found and mended", faults.found),
             Section("Repairs, taken out one at a time", faults.repairs),
+            Section("Rules of the forge, taken out one at a time", faults.forge_rules),
             Section("Sites", faults.sites),
         ),
     ),

@@ -3,6 +3,7 @@
 import base64
 import binascii
 import hashlib
+import os
 import re
 import secrets
 import shutil
@@ -10,6 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass
+from errno import EDQUOT, EIO, EMFILE, ENFILE, ENOMEM, ENOSPC, EROFS
+from fcntl import LOCK_EX, LOCK_NB, flock
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -73,6 +76,11 @@ _GONE = re.compile(
 )
 _UNSOUND = re.compile(
     r"fsck|badObject|bad object|malformed|hasDot|index-pack failed|unresolved deltas", re.IGNORECASE
+)
+# What this machine lacks: then git has found nothing wrong with objects.
+_LACKS = re.compile(
+    "|".join(map(re.escape, map(os.strerror, (ENOSPC, EDQUOT, EMFILE, ENFILE, ENOMEM, EIO, EROFS)))),
+    re.IGNORECASE,
 )
 HALF_MADE = ".new"
 MAX_TAGS = 10_000  # each is a file; a checkout of more has none
@@ -173,7 +181,7 @@ class Mirror:
         """
         self.make_whole()
         self._refused_tags, fetched = "", self._fetch(_BRANCHES, _TAGS)
-        if fetched.exit_code != 0 and _UNSOUND.search(fetched.tail):
+        if fetched.exit_code != 0 and _says_unsound(fetched.tail):
             self._refused_tags = self._error_text(fetched)
             fetched = self._fetch(_BRANCHES)  # an unsound tag must not keep the branches out
         if fetched.exit_code != 0:
@@ -481,17 +489,33 @@ class Mirror:
         given: bytes = b"",
     ) -> Ran:
         writes = args[0] in ("fetch", "update-ref")
-        return run_git(
-            args,
-            folder=folder or self.path,
-            beat=self.beat,
-            timeout_s=_FETCH_S if online else timeout_s,
-            more_env=credentials.fresh(self.remote, self.beat) if online else _object_environment(objects),
-            lock=self.path / "cardinal.lock" if writes else None,
-            given=given,
-            transfers=online,
-            bare=True,
-        )
+        try:
+            return run_git(
+                args,
+                folder=folder or self.path,
+                beat=self.beat,
+                timeout_s=_FETCH_S if online else timeout_s,
+                more_env=credentials.fresh(self.remote, self.beat)
+                if online
+                else _object_environment(objects),
+                lock=self.path / "cardinal.lock" if writes else None,
+                given=given,
+                transfers=online,
+                bare=True,
+            )
+        finally:
+            if args[0] == "fetch":
+                self._drop_unfinished_packs()
+
+    def _drop_unfinished_packs(self) -> None:
+        """Remove what fetches left that failed or were killed, unless another one is at work.
+
+        Git keeps it for weeks: on a full disk each try would take what room somebody made.
+        """
+        with (self.path / "cardinal.lock").open("wb") as lock, suppress(BlockingIOError):
+            flock(lock, LOCK_EX | LOCK_NB)
+            for pack in self.path.glob("objects/pack/tmp_*"):
+                pack.unlink()
 
     def _error_of(self, what: str, ran: Ran) -> errors.RepositoryError:
         if _GONE.search(ran.tail):
@@ -501,7 +525,7 @@ class Mirror:
     def _unsound(self, what: str, ran: Ran) -> errors.RepositoryError:
         detail = self._error_text(ran)
         return (
-            errors.UnsoundObjectsError(detail) if _UNSOUND.search(ran.tail) else errors.GitError(what, detail)
+            errors.UnsoundObjectsError(detail) if _says_unsound(ran.tail) else errors.GitError(what, detail)
         )
 
     def _output(self, what: str, *args: str) -> str:
@@ -517,6 +541,10 @@ class Mirror:
     @staticmethod
     def _error_text(ran: Ran) -> str:
         return one_line(redact(ran.tail), 600)
+
+
+def _says_unsound(text: str) -> bool:
+    return bool(_UNSOUND.search(text)) and not _LACKS.search(text)
 
 
 def _object_environment(objects: Path | None) -> dict[str, str]:

@@ -154,6 +154,8 @@ def admit(run: RunContext, *, allow_unsandboxed: bool) -> None:
         told = (event, *keep(run, "briefing.md", BRIEFING, briefing.text), *said)
     run.log.append(*run.steps_to(RunState.PREPARING), *told, *_list_instructions(run))
     run.workspace.equip({file.path: file.content for file in spec.equipment.files})
+    if run.history.open_question is not None and not run.workspace.fresh and not _stale(run)[0]:
+        take_workspace(run)  # whoever asked may have died before the work was kept: this claim keeps it
     run.deliver_answers()
     workspaces.require_program(run.agent, spec.workspace)
     if spec.tools.network not in run.workspace.networks:

@@ -2,15 +2,20 @@
 
 import logging
 import sys
+from collections.abc import Mapping, Sequence
 from itertools import chain
 
 from bot.github.transport import Wire
 from tests import near
 from tests.faults import cells, machine, playing, record, repairs
 from tests.faults.cells import Cell
+from tests.faults.points import FAULTS, UNHEARD, Fault, Kind
 from tests.faults.stories import STORIES
 
-USAGE = "usage: scripts/faults CELL... | --list [STORY...] | --record | --sweep | --play SEED|BLOB"
+USAGE = (
+    "usage: scripts/faults CELL... | --list [STORY...] | --classes STORY... | --unheard STORY..."
+    " | --record | --sweep | --forge [PATH...] | --play SEED|BLOB"
+)
 
 
 def main(words: list[str]) -> int:
@@ -29,6 +34,10 @@ def main(words: list[str]) -> int:
         case ["--list", *names]:
             for name in names or STORIES:
                 print("\n".join(map(str, cells.cells_of(name, playing.quiet(name).trace))))
+        case ["--classes", *names] if names:
+            return _play_classes(names, FAULTS)
+        case ["--unheard", *names] if names:
+            return _play_classes(names, UNHEARD)
         case ["--play", chosen]:
             logging.disable()
             machine.play(int(chosen) if chosen.isdecimal() else chosen)
@@ -49,6 +58,20 @@ def _sweep() -> int:
         print(f"{repair.what}: {told[repair.what] or 'nobody notices'}", flush=True)
     record.write(repairs=told)
     return 0 if all(told.values()) else 1
+
+
+def _play_classes(stories: list[str], faults: Mapping[Kind, Sequence[Fault]]) -> int:
+    """Play one cell of each class of these stories, several in one play; exit 1 where one failed."""
+    logging.disable()
+    traces = [(name, playing.quiet(name).trace) for name in stories]
+    groups, failures = cells.together(cells.one_of_each_class(traces, faults)), 0
+    for number, group in enumerate(groups, 1):
+        failed, struck = cells.play_together(group)
+        missed = [cell for cell in group if f"{cell.point}:{cell.fault}" not in struck]
+        failed += [failure for cell in missed if len(group) > 1 for failure in cells.play_alone(cell)]
+        failures += len(failed)
+        print(*failed, f"{number} of {len(groups)} plays, {failures} failed", sep="\n", flush=True)
+    return 1 if failures else 0
 
 
 def _replay(words: list[str]) -> int:

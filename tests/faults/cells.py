@@ -44,11 +44,13 @@ def cells_of(
             yield Cell(story, point, fault)
 
 
-def one_of_each_class(traces: Iterable[tuple[str, Sequence[str]]]) -> list[Cell]:
+def one_of_each_class(
+    traces: Iterable[tuple[str, Sequence[str]]], faults: Mapping[Kind, Sequence[Fault]] = FAULTS
+) -> list[Cell]:
     """Return the first cell of each class, in the order of stories and points."""
     first: dict[str, Cell] = {}
     for story, trace in traces:
-        for cell in cells_of(story, trace):
+        for cell in cells_of(story, trace, faults):
             first.setdefault(cell.class_name, cell)
     return list(first.values())
 

@@ -63,6 +63,11 @@ FAULTS: Mapping[Kind, tuple[Fault, ...]] = {
 }
 # Everywhere: the machine stops just after the effect, and what was not synced is lost.
 CUTS: Mapping[Kind, tuple[Fault, ...]] = dict.fromkeys(Kind, (Fault.POWER_CUT,))
+# A server of PostgreSQL commits, and its answer is lost: who asked lives on, and does not know it.
+UNHEARD: Mapping[Kind, tuple[Fault, ...]] = {
+    **dict.fromkeys(Kind, ()),
+    Kind.COMMIT: (Fault.LOST_AFTER_EFFECT,),
+}
 # What a site is looked for in; the first names the place, unless it is one of those that all go through.
 PACKAGES = tuple(f"{ROOT}/{name}/" for name in ("bot", "runner", "rules", "ledger"))
 PASSAGES = re.compile(
@@ -175,6 +180,8 @@ class World:
         if fault is Fault.DISK_FULL:
             raise OperationalError("COMMIT", {}, RuntimeError("database or disk is full"))
         done = real(db, sql, *more, **named)
+        if fault is Fault.LOST_AFTER_EFFECT:
+            raise OperationalError("COMMIT", {}, RuntimeError("server closed the connection unexpectedly"))
         self.after(fault)
         return done
 

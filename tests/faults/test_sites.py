@@ -22,11 +22,11 @@ def test_every_site_that_commits_and_every_act_is_reached_by_a_story_or_hurt_els
 
 def test_what_is_hurt_elsewhere_names_a_test() -> None:
     named = {test for each in ELSEWHERE.values() for test in each.values()}
-    there = {test for path in {it.partition("::")[0] for it in named} for test in _tests_of(path)}
+    there = {test for path in {it.partition("::")[0] for it in named} for test in list_tests(path)}
     assert named - there == set()
 
 
-def _tests_of(path: str) -> Iterator[str]:
+def list_tests(path: str) -> Iterator[str]:
     """Yield the names by which pytest knows the tests of a file."""
     file = ROOT / path
     tree = ast.parse(file.read_text(encoding="utf-8")) if file.is_file() else ast.Module([], [])

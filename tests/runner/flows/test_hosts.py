@@ -182,3 +182,12 @@ def test_an_investigation_that_comes_back_reads_in_a_new_place(world: World) -> 
     world.answer(on(world, spec, "b"), "Go")
     assert world.ended().ending is Ending.SUCCEEDED, world.ended()
     assert [one.left_on for one in world.of("WorkspaceTaken")] == ["", "b", "c"]
+
+
+def test_who_takes_up_a_run_that_asked_keeps_the_work_that_the_dead_worker_did_not(world: World) -> None:
+    spec = on(world, world.spec(), "b")
+    world.scenario(plan=[PLAN], work=[*commit("first"), uncommitted("b"), ASK, FINISH])
+    assert die_at(world, spec, "Checkpointed", after=False)
+    wait_for_its_end(world)
+    world.again(spec, "reclaimed")
+    assert [(one.point, one.files_changed) for one in world.of("Checkpointed")] == [("question", 2)]

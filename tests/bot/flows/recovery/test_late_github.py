@@ -1,21 +1,24 @@
 """A GitHub that is behind: what was just made is unknown for a moment, and reads may show what was before."""
 
 from contextlib import suppress
+from datetime import timedelta
 
 import pytest
 
 from bot.github.errors import UnavailableError
 from ledger.events.board import CardMoved
+from ledger.events.conversation import PersonSaid
 from ledger.events.publication import EntryGivenUp
 from ledger.events.pull import ReviewSubmitted
 from ledger.events.related import CardMade
-from ledger.events.run import RunQueued
+from ledger.events.run import PlanApproved, QuestionAnswered, RunQueued
 from tests.bot.flows.cardinal import Cardinal
 from tests.bot.flows.people import issue_of
 from tests.bot.flows.pulls.test_review import delivered, review
 from tests.bot.flows.runs.test_new_cards import WORKS
 from tests.bot.flows.settings import with_column
 
+DAY_S = 24 * 3600
 TOKENS_S = 2 * 3600  # longer than any token of the kept world lasts
 
 
@@ -104,3 +107,58 @@ def test_a_new_issue_that_graphql_does_not_find_yet_still_gets_its_card(cardinal
     assert cardinal.calls(made).count(made) == 1
     assert cardinal.events(EntryGivenUp) == []
     assert cardinal.run_of(item).ending == "succeeded"
+
+
+def later(cardinal: Cardinal) -> None:
+    """Put the clock right that was hours ahead; what people do from now on is read a day later."""
+    cardinal.clock.wrong_by = timedelta()
+    cardinal.clock.forward(60)
+
+
+@pytest.mark.parametrize("how", ["words", "command", "tick"])
+def test_an_answer_that_is_read_late_counts_after_a_question_whose_time_was_wrong(
+    cardinal: Cardinal, how: str
+) -> None:
+    cardinal.clock.wrong_by = timedelta(hours=5)
+    item = cardinal.at_work()
+    cardinal.ask(cardinal.run_of(item).run_id, "Which port?", "8080", "8081")
+    cardinal.catch_up()
+    later(cardinal)
+    match how:
+        case "words":
+            cardinal.say(item, "1")
+        case "command":
+            cardinal.say(item, "/cardinal answer 1")
+        case _:
+            cardinal.tick(cardinal.comment(item, "Which port?"), "choice")
+    cardinal.clock.forward(DAY_S)
+    cardinal.catch_up()
+    assert [event.text for event in cardinal.events(QuestionAnswered)] == ["8080"]
+
+
+def test_an_approval_that_is_read_late_counts_after_a_plan_whose_time_was_wrong(cardinal: Cardinal) -> None:
+    cardinal.set_policy(with_column(plan_approval="required"))
+    cardinal.clock.wrong_by = timedelta(hours=5)
+    item = cardinal.new(column="In Progress")
+    cardinal.catch_up()
+    cardinal.plan(cardinal.run_of(item).run_id)
+    cardinal.catch_up()
+    later(cardinal)
+    cardinal.say(item, "/cardinal approve")
+    cardinal.clock.forward(DAY_S)
+    cardinal.catch_up()
+    assert len(cardinal.events(PlanApproved)) == 1
+
+
+def test_words_that_are_read_late_answer_no_question_that_was_asked_since(cardinal: Cardinal) -> None:
+    item = cardinal.at_work()
+    said = cardinal.say(item, "Make it 1.")
+    mail = [*cardinal.mail]
+    cardinal.mail.clear()
+    cardinal.clock.forward(60)
+    cardinal.ask(cardinal.run_of(item).run_id, "Which port?", "8080", "8081")
+    cardinal.catch_up()
+    cardinal.mail += mail
+    cardinal.catch_up()
+    assert said.body in str(cardinal.events(PersonSaid))
+    assert cardinal.events(QuestionAnswered) == []
