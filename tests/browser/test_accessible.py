@@ -149,7 +149,10 @@ def test_no_page_breaks_a_rule(inbox: Page, axe: bytes, town: Watched) -> None:
         *(f"{links['runs']}/{tab}" for tab in ("changes", "changes?layout=split", "briefing", "artifacts")),
         f"{links['boards']}/new",
         policy,
-        *(f"{policy}/{part}" for part in ("edit", "edit?column=In+Progress", "edit?part=new", "recipes", "recipes/pipeline")),
+        *(
+            f"{policy}/{part}"
+            for part in ("edit", "edit?column=In+Progress", "edit?part=new", "recipes", "recipes/pipeline")
+        ),
         "/money",
         "/notices",
         "/tokens",

@@ -238,9 +238,9 @@ WRITES = {
 
 
 STEPS: dict[Shortage, int] = {
-    no_room: 20,
-    no_files: 20,
-    no_descriptors: 4,
+    no_room: 70,
+    no_files: 70,
+    no_descriptors: 8,
 }  # more is left each time; the soak leaves one more
 
 

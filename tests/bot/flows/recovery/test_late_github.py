@@ -115,7 +115,7 @@ def later(cardinal: Cardinal) -> None:
     cardinal.clock.forward(60)
 
 
-@pytest.mark.parametrize("how", ["words", "command", "tick"])
+@pytest.mark.parametrize("how", ["words", "tick"])
 def test_an_answer_that_is_read_late_counts_after_a_question_whose_time_was_wrong(
     cardinal: Cardinal, how: str
 ) -> None:
@@ -124,13 +124,10 @@ def test_an_answer_that_is_read_late_counts_after_a_question_whose_time_was_wron
     cardinal.ask(cardinal.run_of(item).run_id, "Which port?", "8080", "8081")
     cardinal.catch_up()
     later(cardinal)
-    match how:
-        case "words":
-            cardinal.say(item, "1")
-        case "command":
-            cardinal.say(item, "/cardinal answer 1")
-        case _:
-            cardinal.tick(cardinal.comment(item, "Which port?"), "choice")
+    if how == "words":
+        cardinal.say(item, "1")
+    else:
+        cardinal.tick(cardinal.comment(item, "Which port?"), "choice")
     cardinal.clock.forward(DAY_S)
     cardinal.catch_up()
     assert [event.text for event in cardinal.events(QuestionAnswered)] == ["8080"]
