@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import kubernetes_validate
 import pytest
 import yaml
 from click import Context
@@ -92,6 +93,14 @@ def test_settings_and_commands_that_a_file_names_are_there(path: str) -> None:
     text = text_of(path)
     assert set(re.findall(r"CARDINAL_[A-Z_]+", text)) <= SETTINGS
     assert set(re.findall(r"`cardinal ([a-z-]+)", text)) <= set(main.list_commands(Context(main)))
+
+
+@pytest.mark.parametrize("created", CLUSTER, ids=lambda it: f"{it['kind']} {it['metadata']['name']}")
+def test_kubernetes_knows_each_key(created: dict[str, Any]) -> None:
+    kubernetes_validate.validate(created, "1.37", strict=True)
+    unknown = {**created, "spec": {**created["spec"], "selectors": {}}}
+    with pytest.raises(kubernetes_validate.ValidationError, match="'selectors' was unexpected"):
+        kubernetes_validate.validate(unknown, "1.37", strict=True)
 
 
 def service_links() -> dict[str, str]:
