@@ -33,11 +33,11 @@ class ServiceError(SpawnError):
 class ImageBuildError(SpawnError):
     """The image of a repository's devcontainer.json was not built."""
 
-    def __init__(self, path: str, why: str) -> None:
-        self.path, self.why = path, why
+    def __init__(self, path: str, why: str, step: str = "correct it on the default branch") -> None:
+        self.path, self.why, self.step = path, why, step
         super().__init__(
-            f"the image of `{path}` was not built: {why}. Correct it on the default branch, or name an"
-            " `image` in the repository's policy, then retry"
+            f"the image of `{path}` was not built: {why}. {step[0].upper()}{step[1:]}, or name an `image` in"
+            " the repository's policy, then retry"
         )
 
 

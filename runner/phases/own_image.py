@@ -37,7 +37,7 @@ def with_own_image(spec: RunSpec, log: RunLog, remote: Remote) -> RunSpec:
 def _files(mirror: Mirror, commit: str, recipe: ImageRecipe) -> RecipeFiles:
     if recipe.image:
         return RecipeFiles()
-    folder = "" if recipe.context == "." else recipe.context
+    folder = "" if recipe.context == "." else f"{recipe.context}/"  # a file or a link is no context
     try:
         tree = mirror.query("rev-parse", "--verify", "--end-of-options", f"{commit}:{folder}").strip()
         dockerfile = mirror.query("cat-file", "blob", f"{commit}:{recipe.dockerfile}")

@@ -16,7 +16,7 @@ from werkzeug.serving import make_server
 from forge.demo import launch
 from forge.demo.people import REPOSITORY, Team
 from forge.web.server import Forge, QuietHandler
-from tests.containers.locked import AGENT, ROOT, need_image
+from tests.containers.locked import AGENT, ROOT, docker, need_image
 from tests.containers.test_compose import SECRET, USER, Stack, free_stack, prepare
 from tests.hosts.site import POLICY, put_policy
 from tests.waiting import until
@@ -169,3 +169,21 @@ def test_a_run_goes_on_and_delivers_on_the_other_host_when_its_host_s_container_
     (pull,) = team.call("alice", "GET", f"/repos/{REPOSITORY}/pulls?state=all")
     files = team.call("alice", "GET", f"/repos/{REPOSITORY}/pulls/{pull['number']}/files")
     assert [file["filename"] for file in files] == ["docs/power.md"]
+
+
+TWICE = """\
+is_ready="until /usr/lib/postgresql/15/bin/pg_isready -q -h 127.0.0.1; do sleep 0.1; done"
+start >/tmp/log 2>&1 & timeout 40 sh -c "$is_ready" && kill -INT $! && wait $!
+chmod 2770 /data/db
+start >/tmp/log 2>&1 & timeout 40 sh -c "$is_ready" && echo again || cat /tmp/log
+"""
+
+
+def test_the_database_starts_again_on_a_volume_whose_group_got_rights(tmp_path: Path) -> None:
+    """Kubernetes gives them at each mount, for `fsGroup`."""
+    need_image("cardinal/postgres:latest")
+    (tmp_path / "database_password").write_text(DATABASE_PASSWORD, encoding="utf-8")
+    tmp_path.chmod(0o755)
+    mount = f"{tmp_path}:/run/secrets:ro"
+    ran = docker("run", "--rm", "--network=none", "-v", mount, "cardinal/postgres:latest", "sh", "-c", TWICE)
+    assert ran.stdout == "again\n", ran.stderr

@@ -78,6 +78,9 @@ def test_agent_and_gate_run_in_it_and_the_next_run_builds_nothing(world: World, 
     with pytest.raises(ImageBuildError, match=r"(?s)was not built: .*non-zero code: 7"):
         make(bench, tenant, replace(RECIPE, target="", args=()), broken, said)
     first = ImageRecipe(PATH, image="cardinal/agent:latest")
+    elsewhere = replace(bench.places, runtime="io.containerd.runc.v2")  # not the engine's own, which builds
+    with pytest.raises(ImageBuildError, match="build it under `runc`, but CARDINAL_RUNTIME is `io"):
+        bench.backend.make_image(elsewhere, tenant, first, RecipeFiles(), beat=lambda: None, say=said.append)
     assert make(bench, tenant, first, RecipeFiles(), said) == make(bench, tenant, first, RecipeFiles(), said)
     assert len(said) == 2
     engine, home = Engine(engine_address()), home_of(bench.places.workspaces)

@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import kubernetes_validate
 import pytest
 import yaml
 from click import Context
@@ -18,7 +19,7 @@ from bot.cli import main
 from bot.github.shared_records import home_records
 from bot.system import config as configuration
 from bot.system.clock import utc_now
-from bot.system.config import Config
+from bot.system.config import Config, ConfigError
 from bot.web.metrics import Metrics
 from ledger.lifecycle.open import open_ledger
 from tests.house.source import ROOT, tracked
@@ -94,6 +95,40 @@ def test_settings_and_commands_that_a_file_names_are_there(path: str) -> None:
     assert set(re.findall(r"`cardinal ([a-z-]+)", text)) <= set(main.list_commands(Context(main)))
 
 
+@pytest.mark.parametrize("created", CLUSTER, ids=lambda it: f"{it['kind']} {it['metadata']['name']}")
+def test_kubernetes_knows_each_key(created: dict[str, Any]) -> None:
+    kubernetes_validate.validate(created, "1.37", strict=True)
+    unknown = {**created, "spec": {**created["spec"], "selectors": {}}}
+    with pytest.raises(kubernetes_validate.ValidationError, match="'selectors' was unexpected"):
+        kubernetes_validate.validate(unknown, "1.37", strict=True)
+
+
+def service_links() -> dict[str, str]:
+    """Return the environment that a pod gets for the services beside it, unless it wants none.
+
+    Source: kubernetes.io/docs/concepts/services-networking/service, "Environment variables".
+    """
+    links = {}
+    for service in (made for made in CLUSTER if made["kind"] == "Service"):
+        prefix = service["metadata"]["name"].upper().replace("-", "_")
+        links[f"{prefix}_SERVICE_HOST"] = "10.96.0.7"
+        for port in service["spec"]["ports"]:
+            links[f"{prefix}_SERVICE_PORT_{port['name'].upper()}"] = str(port["port"])
+            links[f"{prefix}_PORT_{port['port']}_TCP"] = f"tcp://10.96.0.7:{port['port']}"
+    return links
+
+
+def test_a_pod_gets_no_settings_that_cardinal_refuses(tmp_path: Path) -> None:
+    home = {"CARDINAL_HOME": str(tmp_path)}
+    with pytest.raises(ConfigError, match="CARDINAL_WEB_SERVICE_HOST is not a setting"):
+        configuration.read(home | service_links(), tmp_path)
+    for spec, container in containers().values():
+        given = {one["name"]: one.get("value", "a") for one in container.get("env", ())} | home
+        configuration.read(
+            given | (service_links() if spec.get("enableServiceLinks", True) else {}), tmp_path
+        )
+
+
 def containers() -> dict[str, tuple[dict[str, Any], dict[str, Any]]]:
     """Return each pod's specification and its container, by the container's name."""
     specs = [made["spec"]["template"]["spec"] for made in CLUSTER if made["kind"] != "Service"]
@@ -129,12 +164,12 @@ def test_only_the_workers_of_a_cluster_see_the_machine_and_its_engine() -> None:
 
 
 def test_each_secret_and_service_of_a_cluster_is_there() -> None:
-    text = text_of("deploy/kubernetes.yml")
-    made = set(re.findall(r"create secret generic (\S+)", text))
-    assert set(re.findall(r"secretName: ([\w-]+)|secretRef: {name: ([\w-]+)}", text)) == {
-        *((name, "") for name in made if name in ("cardinal-redis", "cardinal-database")),
-        *(("", name) for name in made if name in ("cardinal-web", "cardinal-workers")),
-    }
+    created = set(re.findall(r"create secret generic (\S+)", text_of("deploy/kubernetes.yml")))
+    named = set(re.findall(r"secret(?:Name: |Ref: {name: )([\w-]+)", text_of("deploy/kubernetes.yml")))
+    assert named == created == {f"cardinal-{name}" for name in ("web", "workers", "key", "redis", "database")}
+    # A secret's files belong to root: only the group of `fsGroup` may read them.
+    for spec, _ in containers().values():
+        assert spec["securityContext"]["fsGroup"] == spec["securityContext"]["runAsUser"]
     pods = [made["spec"]["template"]["metadata"]["labels"] for made in CLUSTER if made["kind"] != "Service"]
     services = [made for made in CLUSTER if made["kind"] == "Service"]
     assert all(service["spec"]["selector"] in pods for service in services)

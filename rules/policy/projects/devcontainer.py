@@ -26,6 +26,7 @@ _OBJECTS = ("build", "features", *_ENVIRONMENT)
 _WORKSPACE = "/workspace/repo"
 _MAX_LINES, _MAX_CHARS, _MAX_VARIABLES = 20, 2000, 100
 _UNREADABLE = "${unreadable}"  # a variable that nothing replaces
+_NAME = re.compile(r"[!-~]{1,300}")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}")
 _REPLACED = re.compile(r"\$\{(?:containerWorkspaceFolder|localWorkspaceFolder)\}")
 _OTHER = re.compile(r"\$\{[A-Za-z]+(?::[^}]*)?\}")
@@ -87,20 +88,21 @@ def parse_devcontainer(path: str, text: str) -> Devcontainer:
             (f"{path} must have either {code('image')} or {code('build.dockerfile')}{compose}",)
         )
     context = build.get("context") or written.get("context") or "."
+    target = build.get("target") or ""
     args = [
         (name, value)
         for name, value in _mapping(build.get("args")).items()
         if _is_plain(name, value) and not _PROXIES.fullmatch(name)
     ]
     no_value += [f"build.args.{name}" for name in _mapping(build.get("args")) if name not in dict(args)]
-    if image and (_OTHER.search(image) or not re.fullmatch(r"[!-~]{1,300}", image)):
-        raise PolicyError((f"{path}: {code('image')} must be the name of an image",))
+    _require_name(path, "image", image, "an image")
+    _require_name(path, "build.target", target, "a stage")
     return Devcontainer(
         path=path,
         image=image,
         dockerfile=_inside(path, dockerfile) if dockerfile else "",
         context=_inside(path, str(context)) if dockerfile else "",
-        target=str(build.get("target") or ""),
+        target=target,
         args=tuple(args),
         environment=environment,
         setup=setup,
@@ -132,6 +134,12 @@ def _read(path: str, text: str) -> Mapping[str, Any]:
 
 def _mapping(value: object) -> Mapping[str, Any]:
     return value if isinstance(value, dict) else {}
+
+
+def _require_name(path: str, key: str, text: object, what: str) -> None:
+    """Raise PolicyError unless it is one word in which nothing is replaced, or empty."""
+    if text != "" and not (isinstance(text, str) and _NAME.fullmatch(text) and not _OTHER.search(text)):
+        raise PolicyError((f"{path}: {code(key)} must be the name of {what}",))
 
 
 def _inside(path: str, name: str) -> str:

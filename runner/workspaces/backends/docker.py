@@ -412,8 +412,9 @@ class Docker:
         say: Callable[[str], None],
     ) -> str:
         """Return the name of the recipe's image, with the agents' programs on top; see the contract."""
-        engine = Engine(self._address())
-        made = recipes.Recipes(engine, home_of(places.workspaces), tenancy, engine.image(DEFAULT_IMAGE))
+        engine, home = Engine(self._address()), home_of(places.workspaces)
+        agents = engine.image(DEFAULT_IMAGE)
+        made = recipes.Recipes(engine, home, tenancy, agents=agents, runtime=places.runtime)
         return made.make(recipe, files, beat, say)
 
     def leftovers(self, places: HostPaths, alive: Callable[[RunId, int], bool]) -> Iterable[Leftover]:

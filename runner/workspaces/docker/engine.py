@@ -83,6 +83,11 @@ class Engine:
         with self._client_for("say its runtimes") as client:
             return tuple(sorted(client.info().get("Runtimes") or ()))
 
+    def default_runtime(self) -> str:
+        """Return the runtime of containers that name none, such as those of a build."""
+        with self._client_for("say its runtimes") as client:
+            return str(client.info().get("DefaultRuntime") or "")
+
     def create(self, cell: Cell) -> str:
         """Return the id of a new container that has not started. Raises ImageMissingError too."""
         with self._client_for("make a container") as client:

@@ -43,9 +43,10 @@ _OF_IMAGE = re.compile(r"\$\{containerEnv:([A-Za-z_][A-Za-z0-9_]*)\}")
 class Recipes:
     """Builds such images for one repository, on one engine."""
 
-    def __init__(self, engine: Engine, home: str, tenancy: Tenancy, agents: Image) -> None:
-        """`agents` is the image whose programs every other one gets."""
+    def __init__(self, engine: Engine, home: str, tenancy: Tenancy, agents: Image, runtime: str) -> None:
+        """`agents` is the image whose programs every other one gets. An empty `runtime` is the engine's."""
         self._engine, self._home, self._tenancy, self._agents = engine, home, tenancy, agents
+        self._runtime = runtime
         self._until = time.monotonic() + BUILD_S
 
     def make(
@@ -55,6 +56,7 @@ class Recipes:
         name = f"{REPOSITORY}:{self._key(recipe, files)}"
         if self._is_ours(name):
             return name
+        self._require_runtime(recipe)
         say(f"Building the image of {recipe.path}, which is kept until the files that it is made of change.")
         base = recipe.image
         with tempfile.TemporaryDirectory(prefix="cardinal-recipe-") as scratch:
@@ -89,6 +91,16 @@ class Recipes:
             recipe.environment,
         ]
         return hashlib.sha256(json.dumps(made_of).encode()).hexdigest()[:32]
+
+    def _require_runtime(self, recipe: ImageRecipe) -> None:
+        """Raise ImageBuildError where a build's commands would not run under the operator's runtime: a build
+        can name none.
+        """
+        own = self._engine.default_runtime() if self._runtime else ""
+        if own != self._runtime:
+            why = f"the engine would build it under `{own}`, but CARDINAL_RUNTIME is `{self._runtime}`"
+            step = "set `default-runtime` in the engine's daemon.json to that"
+            raise ImageBuildError(recipe.path, why, step)
 
     def _is_ours(self, name: str) -> bool:
         try:

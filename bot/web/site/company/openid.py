@@ -11,7 +11,7 @@ import threading
 from collections.abc import Mapping
 from hmac import compare_digest
 from typing import Any
-from urllib.parse import quote_plus, urlencode
+from urllib.parse import quote, quote_plus, urlencode
 
 import jwt
 import requests
@@ -29,6 +29,7 @@ CLAIMS = ("iss", "sub", "aud", "exp", "iat")
 SLACK_S = 60
 MAX_BYTES = 256 * 1024  # of an answer; one that is longer is cut, so that it is not JSON
 KEPT_S = 600
+BEARER = "-._~+/="  # what a token has besides letters and digits: rfc-editor.org/rfc/rfc6750, section 2.1
 BASIC = "client_secret_basic"
 OPERATOR = "the operator has to look at the log"
 _found = TTLCache[str, Mapping[str, str]](8, KEPT_S)
@@ -65,16 +66,34 @@ def name_behind(config: Config, code: str, verifier: str, nonce: str) -> str:
         headers["Authorization"] = _basic(config)
     else:
         form |= {"client_id": config.oidc_client_id, "client_secret": config.oidc_client_secret.reveal()}
-    token = _ask("POST", provider["token_endpoint"], form, headers).get("id_token")
+    tokens = _ask("POST", provider["token_endpoint"], form, headers)
+    token = tokens.get("id_token")
     if not isinstance(token, str):
         raise SignInError(f"the company's provider sent no ID token: {OPERATOR}")
     claims = _check_token(config, token, _ask("GET", provider["jwks_uri"]), nonce)
+    needed = {config.oidc_claim} | ({"email_verified"} if config.oidc_claim == "email" else set())
+    if provider["userinfo_endpoint"] and not needed <= claims.keys():
+        claims = {**_read_userinfo(provider["userinfo_endpoint"], tokens, claims["sub"]), **claims}
     if config.oidc_claim == "email" and claims.get("email_verified") is not True:
         raise SignInError("the company's provider has not verified your address of mail: ask your operator")
     name = claims.get(config.oidc_claim)
     if not isinstance(name, str) or not name:
         raise SignInError("the company's provider did not say who you are: ask your operator")
     return name
+
+
+def _read_userinfo(address: str, tokens: Mapping[str, Any], sub: str) -> Mapping[str, Any]:
+    """Return what the provider says of the person there alone: openid.net/specs/openid-connect-core-1_0.html,
+    5.3 and 5.4. Raises SignInError.
+    """
+    said = _ask(
+        "GET",
+        address,
+        headers={"Authorization": f"Bearer {quote(str(tokens.get('access_token')), safe=BEARER)}"},
+    )
+    if said.get("sub") != sub:
+        raise SignInError(f"the company's provider answered about another person: {AGAIN}")
+    return said
 
 
 def _check_token(config: Config, token: str, keys: Mapping[str, Any], nonce: str) -> Mapping[str, Any]:
@@ -137,6 +156,9 @@ def _discover(issuer: str) -> Mapping[str, str]:
         if not isinstance(address, str) or not address.startswith(scheme):
             raise SignInError(f"the company's provider has no {name}: {OPERATOR}")
         addresses[name] = address
+    userinfo = found.get("userinfo_endpoint")
+    is_one = isinstance(userinfo, str) and userinfo.startswith(scheme)
+    addresses["userinfo_endpoint"] = str(userinfo) if is_one else ""
     methods = found.get("token_endpoint_auth_methods_supported", [BASIC])  # what it is where nothing is said
     return {**addresses, "takes_basic": BASIC if isinstance(methods, list) and BASIC in methods else ""}
 

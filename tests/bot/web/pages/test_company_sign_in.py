@@ -214,6 +214,8 @@ class Provider:
     discovery: dict[str, Any] = field(default_factory=dict)
     asked: dict[str, str] = field(default_factory=dict)  # at the person's address
     forms: list[dict[str, str]] = field(default_factory=list)
+    userinfo: dict[str, Any] = field(default_factory=dict)
+    bearers: list[str] = field(default_factory=list)
 
     def jwks(self) -> dict[str, Any]:
         public = json.loads(jwt.algorithms.ECAlgorithm.to_jwk(self.key.public_key()))
@@ -242,7 +244,10 @@ def provider() -> Iterator[Provider]:
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            self.answer(provider.jwks() if self.path == "/keys" else provider.config())
+            if self.path == "/userinfo":
+                provider.bearers.append(self.headers.get("Authorization", ""))
+                return self.answer(provider.userinfo)
+            return self.answer(provider.jwks() if self.path == "/keys" else provider.config())
 
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["Content-Length"])).decode()
@@ -462,6 +467,27 @@ def test_an_address_of_mail_counts_only_once_it_is_verified(provider: Provider, 
             openid.name_behind(config, "code", "verifier", "n")
     provider.claims["email_verified"] = True
     assert openid.name_behind(config, "code", "verifier", "n") == "bob@acme.example"
+
+
+def test_what_the_id_token_leaves_out_the_provider_says_of_the_same_person_elsewhere(
+    provider: Provider, tmp_path: Path
+) -> None:
+    config = replace(openid_config(provider, tmp_path), oidc_claim="email")
+    provider.asked, provider.discovery = {"nonce": "n"}, {"userinfo_endpoint": f"{provider.issuer}/userinfo"}
+    bob = {"sub": "7", "email": "bob@acme.example", "email_verified": True}
+    for userinfo, because in (
+        ({**bob, "sub": "8"}, "about another person"),
+        ({**bob, "email_verified": False}, "has not verified"),
+        ({"sub": "7", "email_verified": True}, "did not say who you are"),
+    ):
+        provider.userinfo = userinfo
+        with pytest.raises(SignInError, match=because):
+            openid.name_behind(config, "code", "verifier", "n")
+    provider.userinfo = bob
+    assert openid.name_behind(config, "code", "verifier", "n") == "bob@acme.example"
+    assert provider.bearers == ["Bearer unused"] * 4
+    openid.name_behind(replace(config, oidc_claim="preferred_username"), "code", "verifier", "n")
+    assert len(provider.bearers) == 4  # the ID token had it
 
 
 @pytest.mark.parametrize(

@@ -63,6 +63,8 @@ def test_what_makes_an_image_and_its_set_up_is_read_and_each_other_key_is_named(
         '{"image": "a:1\\nRUN x"}': "the name of an image",
         '{"image": "${localEnv:X}"}': "the name of an image",
         '{"image": ["a:1"]}': "either",
+        '{"build": {"dockerfile": "D", "target": "a\\u0000"}}': "the name of a stage",
+        '{"build": {"dockerfile": "D", "target": ["dev"]}}': "the name of a stage",
         "[" * 100_000: "is not JSON",
         "," + "/**/" * 20_000 + "x": "is not JSON",
         "/* " * 30_000: "is not JSON",
