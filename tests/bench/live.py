@@ -78,7 +78,7 @@ def measure(*, quick: bool) -> Iterator[Figure]:
             lists_mb = process.memory_full_info().uss / MB - bare_list_mb
             lists.close()
     note = f"{readers} streams of {len(run_ids)} runs, {EVENTS_PER_S} events/s for {watched_s} s, {SERVER}"
-    yield Figure("live_event_p95", percentile(crowd.took_ms, 0.95), "ms", 500, f"appended to read; {note}")
+    yield Figure("live_event_p95", percentile(crowd.took_ms, 0.95), "ms", 300, f"appended to read; {note}")
     yield Figure("live_lost", watched_s * EVENTS_PER_S * OF_ONE - len(crowd.took_ms), "lines", 0, note)
     yield Figure(f"live_memory_{readers}", held_mb, "MB", 100, f"beyond {bare_mb:.0f} MB without streams")
     yield Figure(f"live_cpu_{readers}", share, "% of one core", 10, note)
