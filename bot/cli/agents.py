@@ -137,7 +137,7 @@ def _program_of(name: str, config: Config) -> AcpProgram:
     if full_name(agent.image) in taken:
         raise CliError(f"{agent.image} is Cardinal's own: write another `image`, such as {own_image}")
     if not agent.program.package:
-        raise CliError(f"the file of {name} names no `package`, such as npm:NAME: add it")
+        raise CliError(f"the file of {name} names no `package`, such as npm:NAME or pypi:NAME: add it")
     return agent.program
 
 

@@ -15,6 +15,7 @@ from tests.runner.agents.acp_partner import LAYOUT
 from tests.runner.world import World
 
 OWN = """
+package: pypi:mine
 version: 1.2.3
 command: [mine, "--model={model}", "--settings={home}/.mine/a.json"]
 provider: compatible
@@ -122,6 +123,8 @@ def test_a_file_cannot_take_the_name_of_an_agent_of_cardinals(tmp_path: Path) ->
         ("package: git:x", "package: String should match"),
         ("package: npm:acme/tool", "package: String should match"),
         ("package: npm:@acme/../tool", "package: String should match"),
+        ("package: pypi:acme/tool", "package: String should match"),
+        ("package: pypi:--index-url", "package: String should match"),
         ("metering: trust", "metering: Input should be 'gateway' or 'agent'"),
         ("1: x", "1: "),
         ("- a", "is not YAML"),
