@@ -56,7 +56,7 @@ _Inside = Annotated[str, AfterValidator(_require_inside)]
 _EFFORT = "{effort}"
 # Of a Docker image: what a policy may name is narrower, and this is the operator's own word.
 _Image = Annotated[str, StringConstraints(pattern=r"^([a-z0-9][a-zA-Z0-9._/:@-]{0,299})?$")]
-# `npm:` or `pypi:`, and a name there: npm takes `a/b` for a repository. {arch} is the processor as Node calls it.
+# npm takes a name `a/b` for a repository; {arch} is the processor as Node calls it.
 _NAME = r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}"
 _PACKAGE = rf"^(npm:(@{_NAME}/)?{_NAME}(\{{arch\}})?|pypi:{_NAME})?$"
 _Package = Annotated[str, StringConstraints(pattern=_PACKAGE)]
