@@ -85,7 +85,7 @@ class Hub:
         as_app = ApiBudget(self.records, app_name(config.app_id, url))
         self._app = Wire(
             url,
-            lambda _: self._tokens.app_word(),
+            lambda _: self._tokens.make_jwt(),
             clock,
             as_app,
             read_s,

@@ -56,7 +56,7 @@ class Tokens:
         # By the reach's name; the token without limits under the empty name.
         self._kept = LockedCache[str, Token](LRUCache(MAX_NARROWED))
 
-    def app_word(self) -> str:
+    def make_jwt(self) -> str:
         """Return a fresh JWT of the App, valid for nine minutes.
 
         Raises TokenError for an invalid private key.
@@ -114,7 +114,7 @@ class Tokens:
     def forget(self) -> None:
         """Drop every cached token: GitHub refused one. Newer ones of other processes stay."""
         for token in self._kept.take_all():
-            self._shared.drop(_list_writers(token))
+            self._shared.drop(_encode(token))
 
     def renew(self, scope: TokenScope | None) -> bool:
         """Drop the token of this scope, unless it is young; return whether the next one is new.
@@ -124,7 +124,7 @@ class Tokens:
         token = self._kept.get(scope.name if scope else "")
         if token is None or self._clock() < token.asked_at + YOUNG:
             return False
-        self._shared.drop(_list_writers(token))
+        self._shared.drop(_encode(token))
         self._kept.drop(scope.name if scope else "")
         return True
 
@@ -136,7 +136,7 @@ class Tokens:
                     token = self._others(name)  # a process that claimed before may have stored one meanwhile
                     if token is None or self._stale(token):
                         token = self._new(scope)
-                        self._shared.put(_name(name), _list_writers(token))
+                        self._shared.put(_name(name), _encode(token))
                 finally:
                     self._shared.put(claim, "0")
                 return token
@@ -201,5 +201,5 @@ def _name(reach: str) -> str:
     return f"token: {reach}"
 
 
-def _list_writers(token: Token) -> str:
+def _encode(token: Token) -> str:
     return json.dumps([token.secret.reveal(), token.expires_at.isoformat(), token.asked_at.isoformat()])

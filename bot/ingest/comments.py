@@ -148,7 +148,7 @@ def comment_altered(services: Services | None, fact: facts.CommentAltered, card:
         answers = (CommandRefused(card.card_id, word, fact.by, role, because, *where),)
 
     def make(db: Connection) -> tuple[Event, ...]:
-        known = messages.has_changed(db, card.card_id, fact.place, fact.comment_id)
+        known = messages.find_change(db, card.card_id, fact.place, fact.comment_id)
         if known in (fact.how, messages.DELETED):
             return answers
         return (CommentChanged(card.card_id, fact.comment_id, fact.place, fact.how, fact.by), *answers)

@@ -147,7 +147,7 @@ def story_of(db: Connection, run_id: RunId, site: str) -> Story:
         reports=_reports(db, run),
         threads=threads.pending(db, card.card_id) if card.pull_state == "open" else (),
         asking=verdicts.change_requesters(db, card.card_id) if card.pull_state == "open" else (),
-        reported=_is_reported(db, run),
+        reported=_find_report(db, run),
     )
     return replace(story, checks=_as_on_github(db, story))
 
@@ -166,7 +166,7 @@ def _as_on_github(db: Connection, story: Story) -> tuple[CheckRow, ...]:
     return tuple(replace(check, head=pushed) if check.head == judged else check for check in story.checks)
 
 
-def _is_reported(db: Connection, run: RunRow) -> str | None:
+def _find_report(db: Connection, run: RunRow) -> str | None:
     key = handlers.key(PostReport(run.card_id, run.run_id))
     posted = remotes.get(db, key)
     if posted is not None:

@@ -102,7 +102,7 @@ def _select_held(vouched: bool) -> Statement:
     return Statement(query.order_by(messages.c.seq.desc()).limit(bindparam("most")))
 
 
-def has_changed(db: Connection, card_id: CardId, place: str, comment_id: int) -> str:
+def find_change(db: Connection, card_id: CardId, place: str, comment_id: int) -> str:
     """Return `edited` or `deleted` where that is known of the comment, else an empty string."""
     return value(db, changes.c.how, **_key_of_comment(card_id, place, comment_id)) or ""
 

@@ -77,7 +77,7 @@ def rename_group(text: str, key: Key, name: str) -> str:
 def write_built_in_board(text: str) -> str:
     """Return the file with the built-in board at its end, where it has none: one column of it is no board.
 
-    Raises PolicyError as `edit` does.
+    Raises PolicyError as `write_tree` does.
     """
     tree = read(text).tree
     if "board" in tree:

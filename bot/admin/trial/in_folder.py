@@ -55,7 +55,7 @@ def folders_of(row: InFolder, proposal: Proposal) -> Iterator[str]:
             yield str(PurePosixPath(path, row.folder))
 
 
-def may_hold_password(folder: Path) -> str:
+def find_password_file(folder: Path) -> str:
     """Return the name of a file of settings there that may hold one; else nothing."""
     for name in _SETTINGS:
         file = folder / name

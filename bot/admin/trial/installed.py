@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from urllib.parse import unquote, urlsplit
 
-from bot.admin.trial.in_folder import IN_FOLDER, InFolder, folders_of, may_hold_password
+from bot.admin.trial.in_folder import IN_FOLDER, InFolder, folders_of, find_password_file
 from rules.policy.projects.proposal import Proposal
 from runner.workspaces import bubblewrap
 from runner.workspaces.packages import Packages, find_copies
@@ -117,7 +117,7 @@ def find_installed(
         if "." in with_packages or {*folders} <= {*with_packages}:
             languages.add("node")
     for row, names in _find_in_folders(top, tracked, proposal):
-        leaks = [(f"{name}/{file}", name) for name in names if (file := may_hold_password(top / name))]
+        leaks = [(f"{name}/{file}", name) for name in names if (file := find_password_file(top / name))]
         problems += (_MAY_LEAK.format(*leak) for leak in leaks)
         if not leaks:
             binds |= {f"repo/{name}": name for name in names}
