@@ -1,9 +1,7 @@
 """What a run cost, in words: a cost that nothing but the agent counted is said to be one."""
 
 from ledger.events.turn import OWN_LOGIN
-from rules.text import usd
-
-AS_REPORTED = " as the agent reports"
+from rules.text import AS_REPORTED, usd
 
 
 def cost_words(amount: float, payer: str | None) -> str:

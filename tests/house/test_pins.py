@@ -121,8 +121,8 @@ def test_everything_is_installed_by_its_hashes() -> None:
     texts = {path: (ROOT / path).read_text(encoding="utf-8") for path in files}
     assert sum(len(INSTALL.findall(text)) for text in texts.values()) >= 7
     bad = {path: list(unhashed(text)) for path, text in texts.items()}
-    # uv, which writes the lists, is not installed to run anything of Cardinal's; an operator names the package
-    # of an agent of their own by its exact version.
+    # uv, which writes the lists, runs nothing of Cardinal's; an operator names the package of an agent of
+    # their own by its exact version.
     free = {"scripts/pin", "docker/program/install"}
     assert {path for path, found in bad.items() if found} == free
 

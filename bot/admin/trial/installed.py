@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from urllib.parse import unquote, urlsplit
 
-from bot.admin.trial.in_folder import IN_FOLDER, InFolder, folders_of, find_password_file
+from bot.admin.trial.in_folder import IN_FOLDER, InFolder, find_password_file, folders_of
 from rules.policy.projects.proposal import Proposal
 from runner.workspaces import bubblewrap
 from runner.workspaces.packages import Packages, find_copies

@@ -15,8 +15,8 @@ from ledger.rows.runs import RunRow
 from ledger.rows.threads import ThreadRow
 from ledger.states import RUN_HELD, Ending, RunState
 from ledger.views.reports import ReportRow
-from rules.runs.cost import AS_REPORTED, cost_words
-from rules.text import count, usd
+from rules.runs.cost import cost_words
+from rules.text import AS_REPORTED, count, usd
 
 STATES: Mapping[RunState, tuple[str, str]] = {
     RunState.QUEUED: ("⏳", "is waiting to start"),

@@ -13,8 +13,7 @@ from ledger.rows.plans import PlanRow
 from ledger.rows.questions import QuestionRow
 from ledger.views.checks import CheckRow
 from ledger.views.reports import ReportRow
-from rules.runs.cost import AS_REPORTED
-from rules.text import count, state_word, usd
+from rules.text import AS_REPORTED, count, state_word, usd
 
 MAX_CHARS = 400_000  # of a document
 MAX_LINE, MAX_QUOTE = 500, 20_000

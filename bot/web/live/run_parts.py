@@ -31,8 +31,7 @@ from ledger.states import Ending
 from ledger.views.checks import CheckRow, TierRow
 from ledger.views.stages import StageRow
 from rules.card.workflow_choice import describe_workflow
-from rules.runs.cost import AS_REPORTED
-from rules.text import brief, count, kind_of_run, plain, sentence, state_word, usd
+from rules.text import AS_REPORTED, brief, count, kind_of_run, plain, sentence, state_word, usd
 from runner.checks import failure
 
 MAX_LINE, MAX_TEXT, MAX_ROWS = 500, 4000, 50

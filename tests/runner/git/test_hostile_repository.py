@@ -99,7 +99,7 @@ def test_a_push_that_conflicts_is_a_question_and_nothing_of_theirs_is_lost(
         world.commit({"hello.txt": "A shop.\n"}, BRANCH)
         git(world.origin, "update-ref", f"refs/heads/{BRANCH}", world.head("main"))
     world.answer(spec, "1" if resolved else "2")
-    assert world.ended().ending is (Ending.SUCCEEDED if resolved else Ending.FAILED), world.ended()
+    assert world.ended().ending is (Ending.SUCCEEDED if resolved else Ending.CANCELLED), world.ended()
     assert world.head() == (world.of("BranchPushed")[-1].head if resolved else theirs)
 
 
