@@ -149,7 +149,7 @@ def statement(build: Callable[..., Built]) -> Statement:
     return Statement(build(*map(bindparam, signature(build).parameters)))
 
 
-def kept(build: Callable[P, Select[Any]]) -> Callable[P, Statement]:
+def kept(build: Callable[P, Select[Any] | CompoundSelect[Any]]) -> Callable[P, Statement]:
     """Return the statement that `build` makes, values and all, kept for the same arguments."""
 
     make = lru_cache(MAX_KEPT)(lambda *args, **named: Statement(build(*args, **named)))

@@ -1,19 +1,23 @@
 """Cards for people who may see some repositories: by lane, that is by who has to act next, and by column."""
 
 import json
+import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from operator import eq
 from typing import Any, NamedTuple
 
 from sqlalchemy import (
     Column,
     ColumnElement,
+    CompoundSelect,
     Connection,
     Select,
     Text,
+    and_,
     bindparam,
     case,
     false,
@@ -21,7 +25,6 @@ from sqlalchemy import (
     literal,
     or_,
     select,
-    tuple_,
     type_coerce,
     union_all,
 )
@@ -68,6 +71,7 @@ _MOVED_AFTER_FAILURE = is_among(cards.c.state, (S.DRAFT, S.DISCUSSING)) & (
 )
 WAITING_LANES = frozenset({Lane.NEEDS_OTHERS, *(LANES[state] for state in ATTENTION)})
 PLAN = "plan"
+_WILD = re.compile(r"[%_/]")  # in a pattern of SQL, and what stands before them to be taken literally
 _WITH_PLAN = runs.c.state == RunState.AWAITING_APPROVAL
 _SUBJECT = (
     select(questions.c.subject)
@@ -229,15 +233,15 @@ def count_asked(
     db: Connection, scopes: Sequence[CardScope], card_filter: CardFilter, login: str
 ) -> Mapping[Asked, int]:
     """Return how many runs of cards in the lane NEEDS_INPUT that are not the person's own ask for each."""
-    asked = _count_asked(tuple(scopes), card_filter, login).all(db, {})
+    asked = _count_asked(tuple(scopes), card_filter, bool(login)).all(db, _name_person(login))
     return {Asked(*about): count for *about, count in asked}
 
 
 @kept
-def _count_asked(scopes: Scopes, card_filter: CardFilter, login: str) -> Select[Any]:
+def _count_asked(scopes: Scopes, card_filter: CardFilter, of_person: bool) -> Select[Any]:
     query = select(*_ASKED_ABOUT, func.count()).group_by(*_ASKED_ABOUT)
     query = query.select_from(cards.join(runs, runs.c.run_id == cards.c.run_id))
-    return query.where(cards.c.state == S.NEEDS_INPUT, ~_is_own(login), *_are_listed(scopes, card_filter))
+    return query.where(cards.c.state == S.NEEDS_INPUT, ~_is_own(of_person), *_are_listed(scopes, card_filter))
 
 
 def count_causes(
@@ -269,39 +273,51 @@ def list_parts(
     login: str = "",
 ) -> list[list[ListedCard]]:
     """Return the cards of each part; those of the person with that login are their own."""
-    selected = [
-        select(literal(place), *query.subquery().c)
-        for place, part in enumerate(parts)
-        for query in _select_part(part, scopes, card_filter, login)
-    ]
     found: list[list[tuple[Any, ...]]] = [[] for _ in parts]
-    for place, *order in db.execute(union_all(*selected)) if selected else ():
-        found[place].append(tuple(order))
+    if any(part.lane is not Lane.NEEDS_OTHERS or part.closed for part in parts):
+        query = _select_parts(tuple(scopes), tuple(parts), card_filter, bool(login))
+        for place, *order in query.all(db, _name_person(login)):
+            found[place].append(tuple(order))
     ids = [
         [card_id for *_, card_id in sorted(its)[part.offset : part.offset + part.limit]]
         for part, its in zip(parts, found, strict=True)
     ]
-    query = _select_cards().where(cards.c.card_id.in_({card_id for its in ids for card_id in its}))
-    known = {card.card_id: card for card in map(ListedCard._make, db.execute(query))}
+    of_cards = _select_cards().where(cards.c.card_id.in_({card_id for its in ids for card_id in its}))
+    known = {card.card_id: card for card in map(ListedCard._make, db.execute(of_cards))}
     return [[known[card_id] for card_id in its] for its in ids]
 
 
+@kept
+def _select_parts(
+    scopes: Scopes, parts: tuple[LanePart, ...], card_filter: CardFilter, of_person: bool
+) -> CompoundSelect[Any]:
+    """Select the place of each part with what `_select_part` selects; whose cards are own is a parameter."""
+    return union_all(
+        *(
+            select(literal(place), *query.subquery().c)
+            for place, part in enumerate(parts)
+            for query in _select_part(part, scopes, card_filter, of_person)
+        )
+    )
+
+
 def _select_part(
-    part: LanePart, scopes: Sequence[CardScope], card_filter: CardFilter, login: str
+    part: LanePart, scopes: Scopes, card_filter: CardFilter, of_person: bool
 ) -> Iterator[Select[Any]]:
     """Select by what they are ordered the first cards of a part, each query by its own range of an index."""
     if part.lane is Lane.NEEDS_OTHERS and not part.closed:
         return
-    own = _is_own(login)
+    own = _is_own(of_person)
     order = case((own, 0), else_=1), _IN_LANE_ORDER, cards.c.state_at, cards.c.card_id
     query = select(*order).where(*_are_listed(scopes, card_filter))
     if part.closed:
-        theirs = ~own & tuple_(*_ASKED_ABOUT).in_(sorted(part.closed))
+        closed = (and_(*map(eq, _ASKED_ABOUT, asked)) for asked in sorted(part.closed))
+        theirs = ~own & or_(*closed)
         query = query.select_from(FROM).where(theirs if part.lane is Lane.NEEDS_OTHERS else ~theirs)
     if part.cause:
         query = query.where(cards.c.cause == part.cause)
     if part.without and part.lane is Lane.FAILED:
-        query = query.where(cards.c.cause.not_in(part.without))
+        query = query.where(~is_among(cards.c.cause, part.without))
     for condition in _conditions_of(part.lane):
         yield query.where(condition).order_by(*order).limit(part.offset + part.limit)
 
@@ -310,7 +326,7 @@ def _conditions_of(lane: Lane) -> Iterator[ColumnElement[bool]]:
     """Yield the conditions of which one holds for each card of the lane; an index has a range for each."""
     if lane is Lane.NEEDS_OTHERS:
         lane = Lane.NEEDS_INPUT
-    yield cards.c.state.in_([state for state, its in LANES.items() if its is lane])
+    yield is_among(cards.c.state, [state for state, its in LANES.items() if its is lane])
     if lane is Lane.FAILED:
         yield _MOVED_AFTER_FAILURE
 
@@ -321,16 +337,23 @@ def _are_listed(
     return in_sight(scopes, archived=card_filter.archived), match_filter(card_filter)
 
 
-def _is_own(login: str) -> ColumnElement[bool]:
-    """Return the condition that `ListedCard.is_own` says: databases tell case apart."""
-    if not login:
+def _is_own(of_person: bool) -> ColumnElement[bool]:
+    """Return the condition that `ListedCard.is_own` says of the person in the parameters: databases tell case
+    apart.
+    """
+    if not of_person:
         return false()
+    name, named = bindparam("login", type_=Text), bindparam("named", type_=Text)
+    lists = (func.lower(type_coerce(it, Text)) for it in (cards.c.assignees, cards.c.reviewers))
+    in_lists = (it.like(named, escape="/") for it in lists)
+    return or_(func.lower(cards.c.asked_by) == name, func.lower(cards.c.mover) == name, *in_lists)
+
+
+def _name_person(login: str) -> dict[str, str]:
+    """Return the parameters of `_is_own`."""
     name = login.casefold()
-    named = (
-        type_coerce(it, Text).icontains(json.dumps(name), autoescape=True)
-        for it in (cards.c.assignees, cards.c.reviewers)
-    )
-    return or_(func.lower(cards.c.asked_by) == name, func.lower(cards.c.mover) == name, *named)
+    pattern = _WILD.sub(r"/\g<0>", json.dumps(name))
+    return {"login": name, "named": f"%{pattern}%"}
 
 
 def of_column(

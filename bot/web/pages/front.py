@@ -205,7 +205,9 @@ def _maker(
                 made[key] = row(replace(card_view(card, site.clock()), waits=""), form.address, verb)
             return made[key]
 
+        @cache
         def text(login: str) -> str:
+            """Return the list of a person, who may have several open."""
             with event_store.reading(site.engine) as db:
                 listed = _list_lanes(db, form, scopes, counts, login=login, may=may)
             return template.render(filter=form, waiting=waiting, **_list_values(form, listed, login, once))
