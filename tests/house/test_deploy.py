@@ -13,7 +13,9 @@ import kubernetes_validate
 import pytest
 import yaml
 from click import Context
+from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.metrics_core import Metric
+from prometheus_client.registry import Collector
 
 from bot.cli import main
 from bot.github.shared_records import home_records
@@ -69,6 +71,35 @@ def test_alerts_and_panels_ask_for_labels_that_are_there(path: str, metrics: lis
     assert by | set(re.findall(r"{{(\w+)}}", text)) <= {*labels, "quantile"}
     matched = re.findall(r'(\w+)=~?\\?"([^"\\]+)\\?"', text)
     assert {value for _, alternatives in matched for value in alternatives.split("|")} <= values
+
+
+@pytest.mark.soak(
+    instead="tests/house/test_deploy.py::test_alerts_and_panels_ask_for_labels_that_are_there[deploy/alerts.yml]"
+)
+def test_prometheus_itself_takes_rules_settings_and_a_scrape(tmp_path: Path, metrics: list[Metric]) -> None:
+    for command in (
+        ["apt-get", "download", "--quiet", "prometheus"],
+        ["dpkg-deb", "-x", "prometheus.deb", "."],
+    ):
+        subprocess.run(command, cwd=tmp_path, check=True, timeout=300)
+        for package in tmp_path.glob("prometheus_*.deb"):
+            package.rename(tmp_path / "prometheus.deb")
+    (tmp_path / "metrics.token").write_text("word", encoding="utf-8")
+    for name in ("alerts.yml", "prometheus.yml"):
+        (tmp_path / name).write_text(text_of(f"deploy/{name}"), encoding="utf-8")
+    registry = CollectorRegistry()
+    registry.register(type("Scraped", (Collector,), {"collect": lambda _: iter(metrics)})())
+    scrape = generate_latest(registry).decode()
+    promtool = tmp_path / "usr/bin/promtool"
+    for words, given in (
+        ("check config --lint=all --lint-fatal prometheus.yml", ""),
+        ("check rules --lint=all --lint-fatal alerts.yml", ""),
+        ("check metrics", scrape),
+    ):
+        told = subprocess.run(
+            [promtool, *words.split()], cwd=tmp_path, input=given, capture_output=True, text=True, timeout=60
+        )
+        assert told.returncode == 0, told.stdout + told.stderr
 
 
 def test_each_alert_says_what_to_do() -> None:
