@@ -336,7 +336,8 @@ def _events(
         first = _first_sight(db, reading, mover, dragged=came_at is not None)
         seen_first = (first, *facts, *closing.events)
         return seen_first, reading.updated_at if first.arrived else None
-    news = card_changes(card, reading, closing.events, by=mover)
+    told_at = refresh_requests.open_since(db, card_id)
+    news = card_changes(card, reading, closing.events, by=mover, told_at=told_at)
     if moved.late and not card.mover and not news:
         news = (on_board.MoverFound(card_id, reading.column or "", mover.login, mover.role),)
     events = (*facts, *news)  # first: a card that enters a column shows what it waits for
@@ -435,10 +436,15 @@ def _first_sight(db: Connection, reading: CardReading, by: Mover, *, dragged: bo
 
 
 def card_changes(
-    card: CardRow, reading: CardReading, closing: tuple[Event, ...] = (), *, by: Mover = NOBODY
+    card: CardRow,
+    reading: CardReading,
+    closing: tuple[Event, ...] = (),
+    *,
+    by: Mover = NOBODY,
+    told_at: datetime | None = None,
 ) -> tuple[Event, ...]:
     """Return the changes between the known and the seen card, in the order in which rules must see them:
-    a closing comes before the move by which GitHub followed it.
+    a closing comes before the move by which GitHub followed it. `told_at`: as in CardMoved.
     """
     card_id, events = card.card_id, list[Event]()
     if reading.archived:
@@ -479,6 +485,7 @@ def card_changes(
                 by_cardinal=by.own,
                 by=by.login,
                 role=by.role,
+                told_at=told_at,
             )
         )
     if card.closed and reading.state == "open":

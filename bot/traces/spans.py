@@ -40,12 +40,13 @@ def make_spans(trace: RunTrace) -> list[TraceSpan]:
         return []
     if trace.reviewed_at is not None:
         return [_child(trace, root, "review", run.ended_at, trace.reviewed_at, key="review")]
+    told_at = trace.told_at or run.queued_at
     whole = TraceSpan(
         _number(seed, "trace", 16),
         root,
         0,
         f"run {run.run_id}",
-        nanoseconds(run.queued_at),
+        nanoseconds(min(told_at, run.queued_at)),
         nanoseconds(run.ended_at),
         _describe_run(trace),
         run.ending in (Ending.FAILED, Ending.LOST),
@@ -54,7 +55,8 @@ def make_spans(trace: RunTrace) -> list[TraceSpan]:
     parts = [_of_span(trace, root, span, run.ended_at) for span in trace.spans[:MAX_SPANS]]
     checks = [span for span in trace.spans if span.kind is SpanKind.CHECK]
     commands = [_of_command(trace, root, checks, command) for command in trace.commands[:MAX_SPANS]]
-    return [whole, *parts, *commands]
+    drag = [_child(trace, root, "delivery", told_at, run.queued_at, key="delivery")] if trace.told_at else []
+    return [whole, *drag, *parts, *commands]
 
 
 def _of_span(trace: RunTrace, root: int, span: RunSpan, ended_at: datetime) -> TraceSpan:

@@ -214,7 +214,8 @@ class CardMoved(CardEvent, zoom=Zoom.CONVERSATION, is_audited=True, changes_lane
     """The card stands in another column than known; `by_cardinal` tells an own move from a person's.
 
     `by` moved it and has the role `role` in its repository; both are empty where that is not known. Of an own
-    move `by` is who asked for it, or whose run it was made for.
+    move `by` is who asked for it, or whose run it was made for. `told_at` is when a delivery or a sweep said
+    that the card changed; None where nothing said so, and in older events.
     """
 
     before: str | None
@@ -222,6 +223,7 @@ class CardMoved(CardEvent, zoom=Zoom.CONVERSATION, is_audited=True, changes_lane
     by_cardinal: bool
     by: str = ""
     role: str = ""
+    told_at: datetime | None = None
 
     def describe(self) -> str:
         way = f"from {self.before or 'no column'} to {self.after or 'no column'}"

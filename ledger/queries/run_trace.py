@@ -10,6 +10,7 @@ from ledger.codec import decode
 from ledger.db.statements import statement
 from ledger.db.tables import events
 from ledger.event import Recorded
+from ledger.events.board import CardMoved
 from ledger.events.pull import PullChanged
 from ledger.events.run import CommandChecked, RunEnded
 from ledger.ids import RunId
@@ -17,10 +18,11 @@ from ledger.log import event_store
 from ledger.queries.run_spans import RunSpan, RunStory
 from ledger.rows.cards import CardRow
 from ledger.rows.runs import RunRow
+from ledger.states import Door
 from ledger.views import cards, runs
 
 ENDS = (RunEnded.__name__, PullChanged.__name__)  # the events that end a run, or the wait for its review
-MAX_COMMANDS = 500
+MAX_COMMANDS, MAX_MOVES = 500, 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +38,8 @@ class CommandTime:
 class RunTrace:
     """A run that has ended. `seed` is the same for this run whenever it is read, and for no other one.
 
-    `reviewed_at` is when its pull request was merged, None where the trace is of the run itself.
+    `reviewed_at` is when its pull request was merged, None where the trace is of the run itself. `told_at` is
+    when Cardinal was told of the drag that began it, None for a run without one.
     """
 
     seed: str
@@ -45,6 +48,7 @@ class RunTrace:
     spans: tuple[RunSpan, ...] = ()
     commands: tuple[CommandTime, ...] = ()
     reviewed_at: datetime | None = None
+    told_at: datetime | None = None
 
 
 @statement
@@ -87,7 +91,17 @@ def _read(db: Connection, run_id: RunId) -> RunTrace | None:
     decoded = ((seq, at, decode(name, body)) for seq, at, name, body in rows)
     commands = (CommandTime(seq, at, it) for seq, at, it in decoded if isinstance(it, CommandChecked))
     spans = RunStory().read_more(db, stream)
-    return RunTrace(_seed(db, run_id), run, cards.get(db, run.card_id), spans, tuple(commands))
+    card, told_at = cards.get(db, run.card_id), _find_drag(db, run)
+    return RunTrace(_seed(db, run_id), run, card, spans, tuple(commands), told_at=told_at)
+
+
+def _find_drag(db: Connection, run: RunRow) -> datetime | None:
+    if run.door != Door.BOARD:
+        return None
+    moves = event_store.newest_of(db, f"card:{run.card_id}", CardMoved, MAX_MOVES)
+    before = (move for at, move in moves if at <= run.queued_at)
+    move = next(before, None)
+    return move.told_at if move is not None and move.after == run.column else None
 
 
 def _seed(db: Connection, run_id: RunId) -> str:

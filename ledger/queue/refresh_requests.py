@@ -117,6 +117,12 @@ def counts(db: Connection, card_id: CardId) -> tuple[int, int]:
     return (0, 0) if row is None else (row.requested, row.served)
 
 
+def open_since(db: Connection, card_id: CardId) -> datetime | None:
+    """Return when the first unanswered request for the card came; None without one."""
+    row = find(db, RefreshRequest, refresh_requests, card_id=card_id)
+    return None if row is None or row.requested == row.served else row.requested_at
+
+
 def list_requested_cards(
     db: Connection, limit: int, but: Collection[BoardId] = ()
 ) -> tuple[RefreshRequest, ...]:

@@ -21,6 +21,7 @@ from bot.system.clock import utc_now
 from bot.system.config import Config, read
 from bot.traces import export
 from ledger.event import Event
+from ledger.events.board import CardMoved
 from ledger.events.pull import PullChanged
 from ledger.events.run import (
     CommandChecked,
@@ -98,14 +99,14 @@ def tell(services: Services, at: datetime, *events: Event) -> None:
         event_store.append(db, *events, at=at)
 
 
-def play(services: Services) -> datetime:
+def play(services: Services, door: str = "") -> datetime:
     """Play a run whose plan is approved and whose first checks fail; return when it was queued."""
     began = utc_now() - timedelta(minutes=10)
 
     def later(seconds: float, *events: Event) -> None:
         tell(services, began + timedelta(seconds=seconds), *events)
 
-    later(0, run_queued())
+    later(0, replace(run_queued(), door=door))
     later(1, RunClaimed(RUN, 1, "w", "a"), RunStepped(RUN, S.CLAIMED, S.PREPARING))
     later(2, RunStepped(RUN, S.PREPARING, S.PLANNING))
     later(9, PlanProposed(RUN, 1, "so", ()), RunStepped(RUN, S.PLANNING, S.AWAITING_APPROVAL))
@@ -117,6 +118,24 @@ def play(services: Services) -> datetime:
     later(161, ValidationEnded(RUN, 1, "full", False, "a" * 40), RunStepped(RUN, S.VALIDATING, S.WORKING))
     later(170, RunEnded(RUN, Ending.FAILED, "validation", "the checks fail", "working"))
     return began
+
+
+def test_a_trace_begins_when_a_delivery_told_of_the_drag(services: Services, collector: Collector) -> None:
+    now = utc_now() - timedelta(minutes=10)
+    told_at = now - timedelta(seconds=2)
+    tell(services, now, CardMoved(CARD, "Tasks", "In Progress", by_cardinal=False, told_at=told_at))
+    play(services, "board")
+    tell(services, utc_now(), replace(run_queued("r9"), door="comment"))
+    tell(services, utc_now(), RunEnded(RunId("r9"), Ending.CANCELLED, "cancelled", "", ""))
+    assert export.export_due(services) == 2
+    (delivery,) = (span for span in collector.spans if span.name == "delivery")
+    whole = collector.by_name()[f"run {RUN}"]
+    assert (delivery.parent_span_id, delivery.start_time_unix_nano) == (
+        whole.span_id,
+        whole.start_time_unix_nano,
+    )
+    queues = (it for it in collector.spans if (it.name, it.trace_id) == ("queue", whole.trace_id))
+    assert 2e9 <= min(it.start_time_unix_nano for it in queues) - whole.start_time_unix_nano < 4e9
 
 
 def test_a_run_is_one_trace_with_its_waits_work_and_checks(services: Services, collector: Collector) -> None:
