@@ -6,7 +6,7 @@ up, makes a context and a result for it, and compiles it anew for each engine.
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from inspect import signature
 from typing import Any, ParamSpec, cast
 
@@ -34,7 +34,7 @@ Convert = Callable[[Any], Any]
 Row = Sequence[Any]
 Built = Select[Any] | CompoundSelect[Any] | Insert | Update | Delete
 P = ParamSpec("P")
-MAX_KEPT = 256  # statements with their values, of about 17 KB each; a team asks for the same again and again
+MAX_KEPT = 128  # of each kind, with their values, of 2 to 100 KB; a team asks for the same again and again
 
 
 @dataclass(slots=True)
@@ -100,7 +100,7 @@ class Statement:
     For a list of values there is `is_among`: for IN, SQLAlchemy writes the SQL anew for each length.
     """
 
-    def __init__(self, built: Built, sets: Iterable[str] = (), more: str = "") -> None:
+    def __init__(self, built: Built | Callable[[], Built], sets: Iterable[str] = (), more: str = "") -> None:
         """`sets` names the columns that an INSERT or UPDATE gives a value by parameters of their names.
 
         `more` is SQL of both databases that ends it.
@@ -140,7 +140,8 @@ class Statement:
     def _for(self, dialect: Dialect) -> _Compiled:
         compiled = self._compiled.get(dialect.name)
         if compiled is None:
-            compiled = self._compiled[dialect.name] = _compile(self._built, self._sets, self._more, dialect)
+            built = self._built() if callable(self._built) else self._built
+            compiled = self._compiled[dialect.name] = _compile(built, self._sets, self._more, dialect)
         return compiled
 
 
@@ -150,9 +151,11 @@ def statement(build: Callable[..., Built]) -> Statement:
 
 
 def kept(build: Callable[P, Select[Any] | CompoundSelect[Any]]) -> Callable[P, Statement]:
-    """Return the statement that `build` makes, values and all, kept for the same arguments."""
+    """Return the statement that `build` makes, values and all, kept for the same arguments as SQL alone: what
+    SQLAlchemy made it of is ten times larger.
+    """
 
-    make = lru_cache(MAX_KEPT)(lambda *args, **named: Statement(build(*args, **named)))
+    make = lru_cache(MAX_KEPT)(lambda *args, **named: Statement(partial(build, *args, **named)))
     return cast("Callable[P, Statement]", make)
 
 
