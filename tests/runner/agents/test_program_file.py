@@ -15,7 +15,6 @@ from tests.runner.agents.acp_partner import LAYOUT
 from tests.runner.world import World
 
 OWN = """
-package: pypi:mine
 version: 1.2.3
 command: [mine, "--model={model}", "--settings={home}/.mine/a.json"]
 provider: compatible
@@ -33,7 +32,7 @@ def write(folder: Path, text: str, name: str = "mine") -> Path:
 
 
 def test_an_operators_file_is_an_agent_like_any_other(tmp_path: Path) -> None:
-    own = write(tmp_path / "agents", OWN)
+    own = write(tmp_path / "agents", OWN + "package: pypi:mine\n")
     assert set(agents.names(own)) - set(agents.names()) == {"mine"}
     agent = agents.load("mine", own)
     assert (agent.name, agent.version, agent.secrets, agent.trusted) == (
