@@ -51,9 +51,6 @@ def kind_of_run(attempt: int, kind: str) -> str:
     return "checks only" if kind == CHECK else f"attempt {attempt} ({kind})"
 
 
-AS_REPORTED = " as the agent reports"  # of a cost that nothing else counted
-
-
 def usd(amount: float) -> str:
     """Return dollars with cents; less than a cent is not nothing."""
     return "under $0.01" if 0 < amount < 0.005 else f"${amount:,.2f}"

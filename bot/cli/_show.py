@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from ledger.model.metadata import metadata_lines
-from rules.text import AS_REPORTED, brief, plain, state_word, usd
+from ledger.model.spend_limits import AS_REPORTED
+from rules.text import brief, plain, state_word, usd
 
 if TYPE_CHECKING:  # what draws is imported where something is drawn: git's hooks do not wait for it
     from rich.console import Console

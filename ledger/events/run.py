@@ -118,8 +118,8 @@ class RunClaimed(
 ):
     """A worker of `host` holds the run; every later write of it carries this generation.
 
-    `host` is empty in events of an older Cardinal. `lease_s`: a worker of somebody's own asked for so long a
-    claim; 0 for any other worker, and in older events.
+    `host` is empty in events of an older Cardinal. `lease_s`: the length of claim that a worker of
+    somebody's own asked for; 0 for any other worker, and in older events.
     """
 
     generation: int

@@ -4,7 +4,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
-Name = Annotated[str, Field(min_length=1, max_length=100)]
+MAX_NAME = 100
+Name = Annotated[str, Field(min_length=1, max_length=MAX_NAME)]
 Names = Annotated[tuple[Name, ...], Field(max_length=50)]
 # `format` says to forms and to a rename which texts name a column.
 ColumnName = Annotated[Name, Field(json_schema_extra={"format": "column"})]

@@ -1,7 +1,9 @@
-"""Limits in dollars that several runs share, and single settings of the column that a run carries as JSON."""
+"""Limits in dollars that several runs share, words for a cost, and single settings of a run as JSON."""
 
 import json
 from enum import StrEnum
+
+AS_REPORTED = " as the agent reports"  # of a cost that nothing else counted
 
 
 def value_of(settings: str, name: str) -> object:

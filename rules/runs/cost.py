@@ -1,7 +1,8 @@
 """What a run cost, in words: a cost that nothing but the agent counted is said to be one."""
 
 from ledger.events.turn import OWN_LOGIN
-from rules.text import AS_REPORTED, usd
+from ledger.model.spend_limits import AS_REPORTED
+from rules.text import usd
 
 
 def cost_words(amount: float, payer: str | None) -> str:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from math import ceil
 
-from ledger.model.spend_limits import Limit
+from ledger.model.spend_limits import AS_REPORTED, Limit
 from ledger.rows.limit_answers import Subject
 from runner.run.run_spec import Limits
 
@@ -141,7 +141,7 @@ class Allowance:
         used = f"${usage.usd:.2f}" + (
             f" of ${self.bound_usd:.2f}" if exceeded is ExceededLimit.BUDGET else ""
         )
-        used += " as the agent reports" if usage.is_reported else ""
+        used += AS_REPORTED if usage.is_reported else ""
         turns = "1 turn" if usage.turns == 1 else f"{usage.turns} turns"
         return f"{which}: {used}, {usage.active_s / 60:.1f} min and {turns} so far"
 

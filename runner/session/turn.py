@@ -29,7 +29,7 @@ _NO_BOARD = (
     "the agent's program never asked for the board's tools, so it could say nothing of its work. The log"
     " of the run shows what it said instead. Retry, or give the column another agent."
 )
-_WAITS = "a message is waiting: this agent reads it once its present answer ends"
+_WAITS = "a message is waiting: this agent will read it when it finishes its current answer"
 _REST = 10  # so many times as long as a checkpoint took, no other is made
 
 

@@ -5,10 +5,11 @@ from enum import StrEnum
 
 from bot.render.board import face_choices
 from bot.render.markdown.escape import cut, escape_mentions
+from ledger.model.spend_limits import AS_REPORTED
 from ledger.rows.cards import CardRow
 from ledger.rows.runs import RunRow
 from ledger.states import CardState, Gate, Priority, Reason, RunState
-from rules.text import AS_REPORTED, count, in_queue
+from rules.text import count, in_queue
 
 FIELD_LIMIT = 200  # longer text is unreadable on a card; GitHub itself takes 1,024
 MAX_PLACE = 5  # the last place in a queue that is shown: those behind change too often

@@ -8,6 +8,7 @@ from datetime import datetime
 from bot.render.markdown import links
 from bot.render.markdown.escape import code
 from bot.render.run.reasons import REASONS
+from ledger.model.spend_limits import AS_REPORTED
 from ledger.queries.run_rows import RunRows
 from ledger.queries.timeline import TimelineRow
 from ledger.rows.cards import CardRow
@@ -16,7 +17,7 @@ from ledger.rows.threads import ThreadRow
 from ledger.states import RUN_HELD, Ending, RunState
 from ledger.views.reports import ReportRow
 from rules.runs.cost import cost_words
-from rules.text import AS_REPORTED, count, usd
+from rules.text import count, usd
 
 STATES: Mapping[RunState, tuple[str, str]] = {
     RunState.QUEUED: ("⏳", "is waiting to start"),

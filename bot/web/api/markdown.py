@@ -8,12 +8,13 @@ from bot.web.api.operations.get_job import Job
 from bot.web.api.operations.get_run import JobRunDetail
 from bot.web.api.operations.show_board import BoardDetail
 from ledger.model.metadata import metadata_lines
+from ledger.model.spend_limits import AS_REPORTED
 from ledger.rows.messages import MessageRow
 from ledger.rows.plans import PlanRow
 from ledger.rows.questions import QuestionRow
 from ledger.views.checks import CheckRow
 from ledger.views.reports import ReportRow
-from rules.text import AS_REPORTED, count, state_word, usd
+from rules.text import count, state_word, usd
 
 MAX_CHARS = 400_000  # of a document
 MAX_LINE, MAX_QUOTE = 500, 20_000

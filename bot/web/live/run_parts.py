@@ -22,6 +22,7 @@ from ledger.events.stage import FileTouched
 from ledger.events.turn import SUBSCRIPTION
 from ledger.events.witness import witness_text
 from ledger.model.run_modes import FIX
+from ledger.model.spend_limits import AS_REPORTED
 from ledger.queries.run_lines import RunLine
 from ledger.queries.run_rows import RunRows
 from ledger.queries.run_spans import RunSpan, SpanKind, list_shown_spans
@@ -31,7 +32,7 @@ from ledger.states import Ending
 from ledger.views.checks import CheckRow, TierRow
 from ledger.views.stages import StageRow
 from rules.card.workflow_choice import describe_workflow
-from rules.text import AS_REPORTED, brief, count, kind_of_run, plain, sentence, state_word, usd
+from rules.text import brief, count, kind_of_run, plain, sentence, state_word, usd
 from runner.checks import failure
 
 MAX_LINE, MAX_TEXT, MAX_ROWS = 500, 4000, 50

@@ -23,6 +23,7 @@ from bot.web.site.lists import CardView, card_view
 from bot.web.site.visibility import VisibleBoard, may_see
 from ledger.ids import CardId, RunId
 from ledger.log import event_store
+from ledger.model.policy_settings import MAX_NAME
 from ledger.queries import lanes, run_list
 from ledger.queries.agents import AgentRun
 from ledger.queries.lanes import ListedCard
@@ -37,7 +38,6 @@ MAX_CARDS, MAX_SHOWN = 25, 175  # of a column, and of all: a page stays under 10
 NOWHERE = ""  # the column of cards that are in none
 LANES = ("none", "repository", "person", "agent")  # by what the board is parted
 MAX_LANES = 12
-MAX_COLUMN = 200  # letters of a name in an address
 MAX_WORKERS, MAX_LANE = 20, 10  # who works on what, and runs at work of each
 MAX_TITLE, MAX_WHY = 80, 160
 _WORKING = (CardState.WORKING, CardState.REVISING)
@@ -324,7 +324,7 @@ def _view(
     return ColumnView(
         name=plain(it.name) or "No column",
         effect=plain(columns.get(it.name, ""), 400),
-        edit=edit if board.home and 0 < len(it.name) <= MAX_COLUMN else "",
+        edit=edit if board.home and 0 < len(it.name) <= MAX_NAME else "",
         ticker=_ticker(it.by_state),
         total=total,
         cards=tuple(made[card.card_id] for card in it.cards),

@@ -26,6 +26,7 @@ from bot.web.site.visibility import VisibleBoard
 from ledger.events.policy import WorkflowFile
 from ledger.log import event_store
 from ledger.model.column_names import column_key, same_column
+from ledger.model.policy_settings import MAX_NAME
 from ledger.queue.sign_ins import SignIn
 from ledger.views import policies as rows
 from ledger.views import runs
@@ -267,7 +268,7 @@ def read_current(site: Site, board: VisibleBoard) -> CurrentPolicy:
         text=file or built_in,
         workflows=row.workflows if row is not None else (),
         queued=queued,
-        unnamed=unnamed,
+        unnamed=tuple(name for name in unnamed if len(name) <= MAX_NAME),  # no policy can name the others
     )
 
 

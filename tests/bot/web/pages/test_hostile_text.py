@@ -17,7 +17,16 @@ HOSTILE = f"=1+1<img src=x onerror=alert(1)>{TURNS}{'x' * 10_000}"
 CARD, RUN = CardId("hostile"), RunId("r77")
 BOARD, PAGE = "/boards/acme/1", "/cards/acme/shop/77"
 PLACES = (
-    *("/", BOARD, "/policy/acme/1", "/money", "/health", "/hosts", "/folders"),
+    *(
+        "/",
+        BOARD,
+        "/policy/acme/1",
+        "/policy/acme/1/edit?part=new",
+        "/money",
+        "/health",
+        "/hosts",
+        "/folders",
+    ),
     *(PAGE, f"{PAGE}?zoom=activity", f"{PAGE}?zoom=debug", f"/live/runs/{RUN}"),
     *(f"/runs/{RUN}{part}" for part in ("", "/forms", "/changes", "/briefing", "/artifacts")),
 )
