@@ -73,9 +73,7 @@ def test_alerts_and_panels_ask_for_labels_that_are_there(path: str, metrics: lis
     assert {value for _, alternatives in matched for value in alternatives.split("|")} <= values
 
 
-@pytest.mark.soak(
-    instead="tests/house/test_deploy.py::test_alerts_and_panels_ask_for_labels_that_are_there[deploy/alerts.yml]"
-)
+@pytest.mark.soak(instead="tests/house/test_deploy.py::test_alerts_and_panels_ask_for_labels_that_are_there")
 def test_prometheus_itself_takes_rules_settings_and_a_scrape(tmp_path: Path, metrics: list[Metric]) -> None:
     for command in (
         ["apt-get", "download", "--quiet", "prometheus"],
