@@ -56,8 +56,6 @@ def set_value(scope: Scope, given: Input) -> Input:
 def create_field(scope: Scope, given: Input) -> Input:
     """Make a field; dates and iterations are not kept by the forge."""
     project = _project(scope, given)
-    if given["dataType"] not in FieldType.__members__:
-        raise UnprocessableError(f"The forge has no fields of the type {given['dataType']}")
     kind = FieldType(given["dataType"])
     options = _options(given.get("singleSelectOptions")) or []
     return {"projectV2Field": scope.store.projects.create_field(project, given["name"], kind, options)}
@@ -80,9 +78,7 @@ def update_field(scope: Scope, given: Input) -> Input:
 def add_item(scope: Scope, given: Input) -> Input:
     """Put an issue or pull request on a board; an existing card is returned."""
     project = _project(scope, given)
-    content: Any = scope.node(given["contentId"], object)
-    if not isinstance(content, Issue | Pull):
-        raise NotFoundError(f"Could not resolve to a node with the global id of '{given['contentId']}'")
+    content: Any = scope.node(given["contentId"], Issue, Pull)
     scope.require(content, "read")
     return {"item": scope.store.projects.add(project, content, actor=scope.actor)}
 

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from forge.errors import UnprocessableError
 from forge.graphql.connections import connection
 from forge.graphql.resolving import Input, Resolvers
 from forge.graphql.scope import Scope
@@ -67,9 +66,7 @@ def dependencies_summary(source: Issue, scope: Scope) -> Any:
 @resolvers.mutation("minimizeComment")
 def minimize(scope: Scope, given: Input) -> Input:
     """Hide a comment; GitHub writes the reason in small letters."""
-    comment: Any = scope.node(given["subjectId"], object)
-    if not isinstance(comment, Comment | ReviewComment):
-        raise UnprocessableError("The subject cannot be minimized")
+    comment: Any = scope.node(given["subjectId"], Comment, ReviewComment)
     scope.require(comment, "write", Role.WRITE)
     comment.minimized_reason = str(given["classifier"]).lower().replace("_", "-")
     return {"minimizedComment": comment}

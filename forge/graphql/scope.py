@@ -28,10 +28,10 @@ class Scope:
     def actor(self) -> User:
         return self.caller.actor
 
-    def node(self, node_id: str, kind: type[T]) -> T:
-        """Return the node with this id; raises NotFoundError when there is none of this kind."""
+    def node(self, node_id: str, *kinds: type[T]) -> T:
+        """Return the node with this id; raises NotFoundError when there is none of these kinds."""
         node = self.store.nodes.get(node_id)
-        if node is None or not isinstance(node, kind) or self._is_behind(node):
+        if node is None or not isinstance(node, kinds) or self._is_behind(node):
             raise NotFoundError(f"Could not resolve to a node with the global id of '{node_id}'")
         return node
 

@@ -10,9 +10,10 @@ from flask.typing import ResponseReturnValue
 from forge.errors import ConflictError, ForbiddenError, NotFoundError, UnprocessableError
 from forge.git.merging import ahead_behind, commits_between, diff, list_changed_files, merge_base
 from forge.git.repository import Git
+from forge.git.rulesets import WORKFLOWS
 from forge.payloads import account, commit
 from forge.payloads.view import Json
-from forge.rest.access import require_workflows
+from forge.rest.access import may_change_workflows
 from forge.rest.context import (
     RepositoryRoutes,
     actor,
@@ -282,7 +283,6 @@ def write_contents(repo: Repo, path: str) -> ResponseReturnValue:
     except binascii.Error as error:
         raise UnprocessableError("content is not valid Base64") from error
     there = _check_blob(repo, branch, path, wanted.get("sha"))
-    require_workflows(caller(), (path,))
     sha = store().repos.write_files(repo, branch, {path: raw}, message, actor=actor())
     made = commit.file_commit(view(), repo, store().repos.git(repo).commit(sha))
     content = _file(repo, path, raw, sha, with_content=False)
@@ -294,10 +294,10 @@ def delete_contents(repo: Repo, path: str) -> ResponseReturnValue:
     """Delete a file; needs the blob's sha."""
     wanted = body() or request.args.to_dict()
     branch = wanted.get("branch") or repo.default_branch
+    _require_workflows(path)
     if not _check_blob(repo, branch, path, wanted.get("sha")):
         raise NotFoundError()
     message = require_text(wanted, "message", "Content")
-    require_workflows(caller(), (path,))
     sha = store().repos.write_files(repo, branch, {path: None}, message, actor=actor())
     made = commit.file_commit(view(), repo, store().repos.git(repo).commit(sha))
     return {"content": None, "commit": made}
@@ -305,8 +305,7 @@ def delete_contents(repo: Repo, path: str) -> ResponseReturnValue:
 
 def _require_workflows(path: str) -> None:
     """Refuse a token that may not change files of CI. Source: docs.github.com/rest/repos/contents."""
-    token = caller().token
-    if path.startswith(".github/workflows/") and token and token.permissions.get("workflows") != "write":
+    if path.startswith(WORKFLOWS) and not may_change_workflows(caller()):
         raise ForbiddenError()
 
 

@@ -34,13 +34,12 @@ def list_reviews(repo: Repo, number: int) -> ResponseReturnValue:
 @blueprint.on("POST", "/<int:number>/reviews", "pull_requests")
 def create_review(repo: Repo, number: int) -> ResponseReturnValue:
     wanted = body()
-    comments = [_line_comment(entry) for entry in wanted.get("comments") or []]
     try:
         review = store().reviews.submit(
             store().pulls.get(repo, number),
             require_text(wanted, "event", "PullRequestReview"),
             text_of(wanted, "body", "PullRequestReview") or "",
-            comments,
+            [_line_comment(entry) for entry in wanted.get("comments") or []],
             actor=actor(),
         )
     except UnprocessableError as error:

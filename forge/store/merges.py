@@ -93,10 +93,6 @@ class Merges(Part):
                 message=auto_merge.message,
             )
 
-    def forget(self, pull: Pull) -> None:
-        """Drop auto-merge and queue of a closed pull request."""
-        pull.auto_merge = pull.queued_at = None
-
     def _check_open(self, pull: Pull, head: str | None) -> None:
         if pull.issue.state != "open":
             raise UnprocessableError("Pull request is closed")

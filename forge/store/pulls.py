@@ -251,7 +251,6 @@ class Pulls(Part):
         issue, now = pull.issue, self.store.clock.now()
         pull.merged_at, pull.merged_by, pull.merge_commit_sha = now, actor, commit
         issue.state, issue.closed_at, issue.closed_by = "closed", now, actor
-        self.store.merges.forget(pull)
         self.store.repos.after_push(pull.repo, before, git.refs(), actor=actor)
         self.announce(pull, "closed", actor)
         self.store.projects.after_close(issue)
@@ -260,12 +259,10 @@ class Pulls(Part):
         return commit
 
     def _check_may_merge(self, pull: Pull, *, queued: bool) -> None:
-        if pull.issue.state != "open":
+        if not self.mergeable(pull):
             raise NotAllowedError("Pull Request is not mergeable")
         if pull.draft:
             raise NotAllowedError("Pull Request is still a draft")
-        if not self.mergeable(pull):
-            raise NotAllowedError("Pull Request is not mergeable")
         if rule := self.rule_against(pull):
             raise NotAllowedError(rule)
         if pull.base_ref in pull.repo.merge_queues and not queued:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from forge.errors import NotFoundError, UnprocessableError
 from forge.git.diffs import hunk_at, place_at
 from forge.git.merging import list_changed_files
-from forge.git.repository import FileChange, GitError
+from forge.git.repository import FileChange
 from forge.store.base import Part, check_body, existing, first
 from forge.store.models import Pull, Repo, Review, ReviewComment, Role, Thread, User
 
@@ -75,10 +75,7 @@ class Reviews(Part):
         return replace(comment, line=place[0], side=place[1])
 
     def _files(self, pull: Pull) -> list[FileChange]:
-        try:
-            return list_changed_files(self.store.repos.git(pull.repo), pull.base_sha, pull.head_sha)
-        except GitError as error:
-            raise UnprocessableError("The diff of this pull request is not available") from error
+        return list_changed_files(self.store.repos.git(pull.repo), pull.base_sha, pull.head_sha)
 
     def _hunk(self, pull: Pull, comment: LineComment) -> str | None:
         return hunk_at(self._patch(pull, comment), comment.line, comment.side)

@@ -39,8 +39,6 @@ def serve(owner: str, name: str, rest: str) -> Response:
     try:
         caller = identify(store(), request.headers.get("Authorization", ""))
         repo = store().repos.get(owner, name)
-        if writes and caller.user is None and caller.token is None:
-            raise UnauthorizedError("Requires authentication")
         needed = Role.WRITE if writes else Role.READ
         require(store(), caller, repo, "contents", "write" if writes else "read", role=needed)
     except ForgeError as error:

@@ -2,6 +2,7 @@
 
 import json
 import time
+from typing import Any
 
 import jwt
 import pytest
@@ -13,9 +14,9 @@ from forge.store.manifests import WANTED_BY
 from tests.forge.conftest import Town
 
 
-def signed(town: Town, lifetime_s: int, key: str = "") -> str:
+def signed(town: Town, lifetime_s: int, key: str = "", **changes: Any) -> str:
     now = int(time.time())
-    claims = {"iat": now - 60, "exp": now + lifetime_s, "iss": str(town.world.app.id)}
+    claims = {"iat": now - 60, "exp": now + lifetime_s, "iss": str(town.world.app.id), **changes}
     return jwt.encode(claims, key or town.world.private_key, algorithm="RS256")
 
 
@@ -39,12 +40,14 @@ def test_a_jwt_may_live_for_ten_minutes_and_no_longer(town: Town) -> None:
     assert status_of(town, signed(town, 540)) == 200
     assert status_of(town, signed(town, 3600)) == 401
     assert status_of(town, signed(town, -5)) == 401
+    assert status_of(town, signed(town, 540, iat=int(time.time()) + 120)) == 401
 
 
 def test_a_jwt_of_another_key_is_refused(town: Town) -> None:
     _, other = town.store.apps.register(town.store.users.get("acme"), "Other", "other")
     assert status_of(town, signed(town, 300, other)) == 401
     assert status_of(town, "a.b.c") == 401
+    assert status_of(town, signed(town, 300, iss="999")) == 401
 
 
 def test_a_token_is_long_and_expires(town: Town) -> None:

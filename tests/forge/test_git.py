@@ -9,7 +9,7 @@ import pytest
 import requests
 from github import GithubException
 
-from forge.git.repository import Git
+from forge.git.repository import Git, GitError
 from tests.forge.conftest import Receiver, Town
 
 
@@ -162,4 +162,6 @@ def test_a_copy_is_made_from_another_disk_as_well(tmp_path: Path) -> None:
         git(source, "init", "-q", "-b", "main")
         sha = commit(source, "a", "a")
         Git(tmp_path / "copy.git").copy(source / ".git", "main")
+        with pytest.raises(GitError, match="nowhere not found"):
+            Git(tmp_path / "none.git").copy(source / ".git", "nowhere")
     assert Git(tmp_path / "copy.git").refs() == {"refs/heads/main": sha}

@@ -3,10 +3,12 @@
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
+from forge.clock import Clock
 from forge.errors import ForgeError
 from forge.store.board import FieldType, Option, Project
 from forge.store.models import Issue, Pull, Repo, User
@@ -44,8 +46,8 @@ def close(it: Scene) -> Any:
     it.store.issues.set_state(it.pull.issue, "closed", actor=it.bob)
 
 
-def merge(it: Scene) -> Any:
-    it.store.pulls.merge(it.pull, actor=it.bob)
+def merge(it: Scene, method: MergeMethod = MergeMethod.MERGE) -> Any:
+    it.store.pulls.merge(it.pull, actor=it.bob, method=method)
 
 
 def link(it: Scene) -> Any:
@@ -108,6 +110,46 @@ def part(it: Scene, *, blocks: bool = False) -> Any:
     made = it.store.issues.create(it.shop, "Part", actor=it.bob)
     add = it.store.links.add_blocked_by if blocks else it.store.links.add_sub_issue
     add(it.issue, made, actor=it.bob)
+
+
+def elsewhere(it: Scene) -> Repo:
+    repo: Repo = it.store.repos.get("acme", "board")
+    return repo
+
+
+def board(it: Scene) -> Project:
+    made: Project = it.store.projects.create(it.project.owner, "Other", actor=it.bob)
+    return made
+
+
+def delivery(it: Scene) -> Any:
+    return it.store.deliveries.record(it.store.apps.all()[0], "ping", None, b"{}", {})
+
+
+def other_app(it: Scene) -> Any:
+    return it.store.apps.register(it.bob, "Other", "other")[0]
+
+
+def old_offer(it: Scene) -> Any:
+    code = it.store.manifests.offer({}, it.bob)
+    it.store.clock = Clock(lambda: datetime.now(UTC) + timedelta(hours=1, seconds=1))
+    return code
+
+
+def write(it: Scene, branch: str, path: str, text: str = "again\n") -> Any:
+    it.store.repos.write_files(it.shop, branch, {path: text.encode()}, "Again", actor=it.bob)
+
+
+def undo(it: Scene) -> Any:
+    """Let a commit conflict with the base, and a later one of the same branch take it back."""
+    before = it.store.repos.git(it.shop).read(it.pull.head_sha, "README.md").decode()
+    for branch, text in (("more", "one\n"), ("more", before), ("main", "two\n")):
+        write(it, branch, "README.md", text)
+
+
+def commit_on_nothing(it: Scene) -> Any:
+    tree = it.store.repos.git(it.shop).commit(it.pull.head_sha).tree
+    it.store.repos.make_commit(it.shop, tree, [NOWHERE], "Made", actor=it.bob, signed=False)
 
 
 REFUSED: list[tuple[str, Callable[[Scene], Any]]] = [
@@ -193,6 +235,26 @@ REFUSED: list[tuple[str, Callable[[Scene], Any]]] = [
     ("more than 50 issues", lambda it: [part(it, blocks=True) for _ in range(51)]),
     ("commented", lambda it: it.store.reviews.dismiss(remark(it).comments[0].review, "No", actor=it.bob)),
     ("Validation Failed", lambda it: it.store.users.add("bob", "Bob")),
+    (
+        "No commit found",
+        lambda it: it.store.checks.create(it.shop, "ci", NOWHERE, {}, app_slug="x", actor=it.bob),
+    ),
+    ("Not Found", lambda it: it.store.checks.request(check(it), "again", actor=it.bob)),
+    ("Not Found", lambda it: it.store.checks.get(elsewhere(it), check(it).id)),
+    ("Not Found", lambda it: it.store.issues.get_comment(elsewhere(it), comment(it).id)),
+    ("Not Found", lambda it: it.store.reviews.get_comment(elsewhere(it), remark(it).comments[0].id)),
+    ("Not Found", lambda it: it.store.deliveries.get(delivery(it).id, other_app(it))),
+    ("Not Found", lambda it: it.store.manifests.take(old_offer(it))),
+    ("not mergeable", lambda it: [undo(it), merge(it, MergeMethod.REBASE)]),
+    ("name already exists", lambda it: it.store.access.rename(it.shop, "board", actor=it.bob)),
+    ("Parent SHA", commit_on_nothing),
+    ("through a pull request", lambda it: [protect(it), write(it, "main", "more.txt")]),
+    ("malformed path component", lambda it: write(it, "more", "a/../b")),
+    (
+        "does not belong",
+        lambda it: it.store.projects.set_value(card(it), board(it).status, None, actor=it.bob),
+    ),
+    ("not a draft", lambda it: it.store.projects.convert_draft(card(it), it.shop, actor=it.bob)),
 ]
 
 
@@ -240,7 +302,7 @@ def card(it: Scene) -> Any:
 
 
 def push(it: Scene) -> Any:
-    it.store.repos.write_files(it.shop, "more", {"more.txt": b"again\n"}, "Again", actor=it.bob)
+    write(it, "more", "more.txt")
 
 
 def installation(it: Scene) -> Any:
@@ -252,6 +314,33 @@ def wait_for_status(it: Scene) -> Any:
     auto(it)
 
 
+def judge_group(it: Scene, conclusion: str) -> Any:
+    it.shop.required_checks["main"] = ("ci",)
+    check(it, conclusion="success")
+    queue(it)
+    sha, changes = it.store.groups.of_pull(it.pull).head_sha, {"conclusion": conclusion}
+    it.store.checks.create(it.shop, "ci", sha, changes, app_slug="x", actor=it.bob)
+
+
+def wait_for_deployment(it: Scene) -> Any:
+    wanted = {"required_deployment_environments": ["shop"]}
+    it.store.repos.set_rules(it.shop, "main", {"type": "required_deployments", "parameters": wanted})
+    auto(it)
+
+
+def deploy(it: Scene) -> Any:
+    it.store.repos.deploy(it.shop, "shop", it.pull.head_sha)
+
+
+def finish(it: Scene) -> Any:
+    it.store.issues.set_state(it.issue, "closed", actor=it.bob)
+
+
+def edit_update(it: Scene) -> Any:
+    update = it.store.projects.add_status_update(it.project, "Fine", None, actor=it.bob)
+    it.store.projects.edit_status_update(update, body="Late", actor=it.bob)
+
+
 def aim(it: Scene, base: str) -> Any:
     it.store.pulls.set_base(it.pull, base, actor=it.bob)
 
@@ -260,7 +349,7 @@ DONE: list[tuple[str, Callable[[Scene], Any]]] = [
     ("issues.opened", lambda it: it.store.issues.create(it.shop, "New", actor=it.bob)),
     ("issues.labeled", lambda it: it.store.issues.create(it.shop, "New", actor=it.bob, labels=["bug"])),
     ("issues.edited", lambda it: it.store.issues.edit(it.issue, actor=it.bob, title="Other")),
-    ("issues.closed", lambda it: it.store.issues.set_state(it.issue, "closed", actor=it.bob)),
+    ("issues.closed", finish),
     ("issues.labeled", lambda it: it.store.issues.add_labels(it.issue, ["bug"], actor=it.bob)),
     (
         "issues.unlabeled",
@@ -359,6 +448,28 @@ DONE: list[tuple[str, Callable[[Scene], Any]]] = [
     ),
     ("projects_v2_item.reordered", lambda it: it.store.projects.move(card(it), None, actor=it.bob)),
     ("pull_request.edited", lambda it: [ref(it, "refs/heads/new"), aim(it, "new")]),
+    ("projects_v2_item.edited", lambda it: [card(it), finish(it)]),
+    ("projects_v2_status_update.edited", edit_update),
+    (
+        "pull_request.opened",
+        lambda it: [
+            ref(it, "refs/heads/new", it.pull.base_sha),
+            it.store.pulls.create(it.shop, "More", "", "more", "new", actor=it.bob),
+        ],
+    ),
+    ("pull_request.closed", lambda it: [wait_for_deployment(it), deploy(it)]),
+    ("pull_request.closed", lambda it: judge_group(it, "success")),
+    ("pull_request.dequeued", lambda it: judge_group(it, "failure")),
+    ("delete.None", lambda it: [queue(it), it.store.merges.dequeue(it.pull, actor=it.bob)]),
+    (
+        "installation.created",
+        lambda it: it.store.apps.install(it.store.apps.all()[0], it.bob, actor=it.bob),
+    ),
+    ("projects_v2_item.deleted", lambda it: [card(it), it.store.repos.delete(it.shop, actor=it.bob)]),
+    (
+        "projects_v2_item.edited",
+        lambda it: [it.store.projects.add(it.project, it.pull, actor=it.bob), merge(it)],
+    ),
 ]
 
 
@@ -368,3 +479,33 @@ def test_apps_are_told_of_it(town: Town, told: str, act: Callable[[Scene], Any])
     scene.store.listeners.append(lambda it: heard.append(f"{it.event}.{it.action}"))
     act(scene)
     assert told in heard
+
+
+def test_what_is_said_about_a_line_comes_in_a_review_of_its_own(town: Town) -> None:
+    scene, heard = Scene.of(town), list[str]()
+    thread, reviews = remark(scene), scene.store.reviews
+    scene.store.listeners.append(lambda it: heard.append(f"{it.event}.{it.action}"))
+    told = ["pull_request_review.submitted", "pull_request_review_comment.created"]
+    reviews.comment_on_line(scene.pull, LineComment("more.txt", "And this?", 1), actor=scene.bob)
+    assert heard == told
+    reviews.reply(thread, "So", actor=scene.bob)
+    assert heard == told * 2
+
+
+def test_who_waits_in_a_queue_is_tested_anew_on_what_was_merged(town: Town) -> None:
+    scene = Scene.of(town)
+    queue(scene)
+    ref(scene, "refs/heads/new")
+    write(scene, "new", "new.txt")
+    later = scene.store.pulls.create(scene.shop, "New", "", "new", "main", actor=scene.bob)
+    scene.store.merges.enqueue(later, actor=scene.bob)
+    scene.store.merges.finish_queue(scene.pull, passed=True, actor=scene.bob)
+    assert scene.store.groups.of_pull(later).base_sha == scene.store.repos.commit_of(scene.shop)
+
+
+def test_a_repository_that_moved_is_found_where_it_is(town: Town) -> None:
+    scene = Scene.of(town)
+    scene.store.access.rename(scene.shop, "other", actor=scene.bob)
+    assert scene.store.repos.get("acme", "other") is scene.shop
+    scene.store.access.transfer(scene.shop, scene.bob, actor=scene.bob)
+    assert scene.store.repos.get("bob", "other") is scene.shop
