@@ -110,26 +110,25 @@ def be_a_server(town: Town) -> Names:
     return {}
 
 
-FILE = "/repos/acme/shop/contents/{}"
 VIEW = {"name": "V", "layout": "board"}
 TOPICS = {
     # Source: docs.github.com/rest/authentication/authenticating-to-the-rest-api; graphql/guides/
-    # forming-calls-with-graphql; and the descriptions of the endpoints
+    # forming-calls-with-graphql; rest/apps/installations
     "callers": Topic(
         [
             Ask("", "GET /user", 401, "Requires authentication"),
-            Ask("", "PUT /repos/acme/shop/issues/1/lock", 401, "Requires authentication"),
+            Ask("", "PUT {shop}/issues/1/lock", 401, "Requires authentication"),
             Ask("", "POST /graphql", 401, "requires you to be authenticated", {"query": "{ __typename }"}),
             Ask("", "GET /orgs/acme/projectsV2/1/fields", 401, "Requires authentication"),
             Ask("", "GET /installation/repositories", 401, "Requires authentication"),
             Ask("bob", "GET /app", 401, "A JSON web token could not be decoded"),
             Ask("bob", "GET /user/installations", 403, "authorized to a GitHub App"),
-            Ask("bob", "GET /user/installations/{installation}/repositories", 404, "Not Found"),
-            Ask("stranger", "GET /user/installations/{installation}/repositories", 404, "Not Found"),
+            Ask("bob", "GET /user/installations/{number}/repositories", 404, "Not Found"),
+            Ask("stranger", "GET /user/installations/{number}/repositories", 404, "Not Found"),
             Ask("key", "GET /orgs/mallory/installation", 404, "Not Found"),
             Ask(
                 "key",
-                "POST /app/installations/{installation}/access_tokens",
+                "POST /app/installations/{number}/access_tokens",
                 422,
                 "at least one repository that does not exist",
                 {"repositories": ["nowhere"]},
@@ -140,10 +139,10 @@ TOPICS = {
     # Source: docs.github.com/apps/maintaining-github-apps/suspending-a-github-app-installation
     "a suspended installation": Topic(
         [
-            Ask("app", "GET /repos/acme/shop", 403, "This installation has been suspended"),
+            Ask("app", "GET {shop}", 403, "This installation has been suspended"),
             Ask(
                 "key",
-                "POST /app/installations/{installation}/access_tokens",
+                "POST /app/installations/{number}/access_tokens",
                 403,
                 "This installation has been suspended",
             ),
@@ -153,14 +152,14 @@ TOPICS = {
     # Source: docs.github.com/rest/using-the-rest-api/troubleshooting-the-rest-api: 404 instead of 403
     "a private repository": Topic(
         [
-            Ask("mallory", "GET /repos/acme/shop", 404, "Not Found"),
-            Ask("elsewhere", "GET /repos/acme/shop", 404, "Not Found"),
+            Ask("mallory", "GET {shop}", 404, "Not Found"),
+            Ask("elsewhere", "GET {shop}", 404, "Not Found"),
         ],
         hide,
     ),
     # Source: docs.github.com/repositories/archiving-a-github-repository/archiving-repositories
     "an archived repository": Topic(
-        [Ask("app", "PUT /repos/acme/shop/issues/1/lock", 403, "archived so is read-only")],
+        [Ask("app", "PUT {shop}/issues/1/lock", 403, "archived so is read-only")],
         lambda town: shop(town, archived=True),
     ),
     # Source: docs.github.com/rest/repos/contents (workflows); rest/projects/views
@@ -168,14 +167,14 @@ TOPICS = {
         [
             Ask(
                 "narrow",
-                f"PUT {FILE.format('.github/workflows/ci.yml')}",
+                "PUT {shop}/contents/.github/workflows/ci.yml",
                 403,
                 INACCESSIBLE,
                 {"message": "CI", "content": ""},
             ),
             Ask(
                 "narrow",
-                f"DELETE {FILE.format('.github/workflows/old.yml')}",
+                "DELETE {shop}/contents/.github/workflows/old.yml",
                 403,
                 INACCESSIBLE,
                 {"message": "CI"},
@@ -187,23 +186,21 @@ TOPICS = {
     # Source: docs.github.com/rest/checks/runs#update-a-check-run; rest/actions/workflow-jobs
     "checks": Topic(
         [
-            Ask(
-                "app", "PATCH /repos/acme/shop/check-runs/{run}", 403, "not owned by this App", {"name": "x"}
-            ),
-            Ask("app", "GET /repos/acme/shop/actions/jobs/{run}/logs", 404, "Not Found"),
+            Ask("app", "PATCH {shop}/check-runs/{run}", 403, "not owned by this App", {"name": "x"}),
+            Ask("app", "GET {shop}/actions/jobs/{run}/logs", 404, "Not Found"),
         ],
         check,
     ),
     # Source: docs.github.com/rest/using-the-rest-api/troubleshooting-the-rest-api#validation-failed
     "bodies": Topic(
         [
-            Ask("bob", "POST /repos/acme/shop/issues", 400, "Problems parsing JSON", "{"),
-            Ask("bob", "POST /repos/acme/shop/issues", 400, "Body should be a JSON object", [1]),
-            Ask("bob", "POST /repos/acme/shop/issues", 422, "invalid", {"title": 5}),
-            Ask("bob", "GET /repos/acme/shop/issues?since=yesterday", 400, "since"),
-            Ask("bob", "POST /repos/acme/shop/issues/1/labels", 422, "labels", {}),
-            Ask("bob", "POST /repos/acme/shop/labels", 422, "already_exists", {"name": "Bug"}),
-            Ask("bob", "POST /repos/acme/shop/pizzas/1/reactions", 404, "Not Found", {"content": "eyes"}),
+            Ask("bob", "POST {shop}/issues", 400, "Problems parsing JSON", "{"),
+            Ask("bob", "POST {shop}/issues", 400, "Body should be a JSON object", [1]),
+            Ask("bob", "POST {shop}/issues", 422, "invalid", {"title": 5}),
+            Ask("bob", "GET {shop}/issues?since=yesterday", 400, "since"),
+            Ask("bob", "POST {shop}/issues/1/labels", 422, "labels", {}),
+            Ask("bob", "POST {shop}/labels", 422, "already_exists", {"name": "Bug"}),
+            Ask("bob", "POST {shop}/pizzas/1/reactions", 404, "Not Found", {"content": "eyes"}),
             Ask(
                 "alice",
                 "POST /orgs/acme/projectsV2/1/views",
@@ -217,29 +214,23 @@ TOPICS = {
     "commits": Topic(
         [
             Ask("bob", "GET /repos/acme/empty/commits", 409, "Git Repository is empty."),
-            Ask("bob", "GET /repos/acme/shop/commits/nowhere", 422, "No commit found for SHA: nowhere"),
-            Ask("bob", "GET /repos/acme/shop/compare/main...nowhere", 404, "Not Found"),
-            Ask("bob", "GET /repos/acme/shop/compare/main...alone", 404, "No common ancestor"),
-            Ask("bob", f"PUT {FILE.format('a')}", 422, "Base64", {"message": "A", "content": "a"}),
-            Ask("bob", f"PUT {FILE.format('README.md')}", 422, "sha", {"message": "A", "content": ""}),
+            Ask("bob", "GET {shop}/commits/nowhere", 422, "No commit found for SHA: nowhere"),
+            Ask("bob", "GET {shop}/compare/main...nowhere", 404, "Not Found"),
+            Ask("bob", "GET {shop}/compare/main...alone", 404, "No common ancestor"),
+            Ask("bob", "PUT {shop}/contents/a", 422, "Base64", {"message": "A", "content": "a"}),
+            Ask("bob", "PUT {shop}/contents/README.md", 422, "sha", {"message": "A", "content": ""}),
             Ask(
                 "bob",
-                f"PUT {FILE.format('a')}",
+                "PUT {shop}/contents/a",
                 404,
                 "Branch nowhere not found",
                 {"message": "A", "content": "", "branch": "nowhere"},
             ),
-            Ask("bob", f"DELETE {FILE.format('a')}", 404, "Not Found", {"message": "A", "sha": "0" * 40}),
+            Ask("bob", "DELETE {shop}/contents/a", 404, "Not Found", {"message": "A", "sha": "0" * 40}),
+            Ask("bob", "PUT {shop}/pulls/{pull}/merge", 422, "merge_method", {"merge_method": "octopus"}),
             Ask(
                 "bob",
-                "PUT /repos/acme/shop/pulls/{pull}/merge",
-                422,
-                "merge_method",
-                {"merge_method": "octopus"},
-            ),
-            Ask(
-                "bob",
-                "POST /repos/acme/shop/pulls/{pull}/reviews",
+                "POST {shop}/pulls/{pull}/reviews",
                 422,
                 "Comments",
                 {"event": "COMMENT", "body": "Look.", "comments": ["Why?"]},
@@ -255,17 +246,20 @@ TOPICS = {
         ],
         be_a_server,
     ),
-    # Source: docs.github.com/get-started/git-basics/about-remote-repositories: the smart protocol alone
-    "git": Topic(
-        [Ask("bob", "GET /acme/shop.git/objects/info/packs", 404, "Not Found")],
-    ),
+    # Source: git-scm.com/docs/http-protocol: a smart server's services, and no files of its repositories
+    "git": Topic([Ask("bob", "GET /acme/shop.git/objects/info/packs", 404, "Not Found")]),
 }
 
 
 @pytest.mark.parametrize("topic", TOPICS.values(), ids=TOPICS)
 def test_it_is_refused_with_githubs_status_and_words(town: Town, topic: Topic) -> None:
-    tokens = {"app": token(town), "key": signed(town, 300)}
-    names = {**tokens, "installation": town.world.installation.id, **topic.given(town)}
+    names = {
+        "shop": "/repos/acme/shop",
+        "number": town.world.installation.id,
+        "app": token(town),
+        "key": signed(town, 300),
+        **topic.given(town),
+    }
     answers = [(ask, send(town, ask, names)) for ask in topic.asks]
     assert [(ask.line, answer.status_code) for ask, answer in answers] == [
         (ask.line, ask.status) for ask in topic.asks
@@ -286,64 +280,56 @@ def boards(town: Town) -> Names:
     }
 
 
-MISSING = "Could not resolve to a node with the global id of"
-FAULTS = [  # docs.github.com/graphql/overview/resource-limitations, and the descriptions of the mutations
-    ("NOT_FOUND", "an Organization with the login of 'nowhere'", '{ organization(login: "nowhere") { id } }'),
-    ("NOT_FOUND", "an Organization with the login of 'alice'", '{ organization(login: "alice") { id } }'),
-    (
-        "NOT_FOUND",
-        "a Repository with the name 'acme/nowhere'",
-        '{ repository(owner: "acme", name: "nowhere") { id } }',
-    ),
-    (
-        "NOT_FOUND",
-        "an Issue with the number of 999",
-        '{ repository(owner: "acme", name: "shop") { issue(number: 999) { id } } }',
-    ),
-    (
-        "NOT_FOUND",
-        "a PullRequest with the number of 1",
-        '{ repository(owner: "acme", name: "shop") { pullRequest(number: 1) { id } } }',
-    ),
-    (
-        "EXCESSIVE_PAGINATION",
-        "exceeds the `first` limit of 100 records",
-        '{ organization(login: "acme") { projectsV2(first: 101) { totalCount } } }',
-    ),
-    (
-        "INVALID_CURSOR_ARGUMENTS",
-        "valid cursor",
-        '{ organization(login: "acme") { projectsV2(first: 1, after: "!") { totalCount } } }',
-    ),
-    (
-        "NOT_FOUND",
-        "does not exist in the project",
-        'mutation { updateProjectV2ItemFieldValue(input: {projectId: "%(other)s", itemId: "%(item)s", '
-        'fieldId: "%(status)s", value: {text: "x"}}) { clientMutationId } }',
-    ),
-    (
-        "UNPROCESSABLE",
-        "one value",
-        'mutation { updateProjectV2ItemFieldValue(input: {projectId: "%(board)s", itemId: "%(item)s", '
-        'fieldId: "%(status)s", value: {text: "x", number: 1}}) { clientMutationId } }',
-    ),
+def of_shop(part: str) -> str:
+    return f'{{ repository(owner: "acme", name: "shop") {{ {part} {{ id }} }} }}'
+
+
+def of_acme(bounds: str) -> str:
+    return f'{{ organization(login: "acme") {{ projectsV2({bounds}) {{ totalCount }} }} }}'
+
+
+def change(name: str, given: str, part: str) -> str:
+    return f"mutation {{ {name}(input: {{{given}}}) {{ {part} }} }}"
+
+
+def set_value(project: str, value: str) -> str:
+    place = f'projectId: "%({project})s", itemId: "%(item)s", fieldId: "%(status)s"'
+    return change("updateProjectV2ItemFieldValue", f"{place}, value: {{{value}}}", "clientMutationId")
+
+
+NOBODY = "Could not resolve to an Organization with the login of"
+UNKNOWN = '[{id: "nothing", name: "A", color: GRAY, description: ""}]'
+FIELD = "projectV2Field { __typename }"
+# Source: docs.github.com/graphql/reference/mutations, and graphql/overview/
+# rate-limits-and-query-limits-for-the-graphql-api.
+FAULTS = [
+    ("NOT_FOUND", f"{NOBODY} 'nowhere'", '{ organization(login: "nowhere") { id } }'),
+    ("NOT_FOUND", f"{NOBODY} 'alice'", '{ organization(login: "alice") { id } }'),
+    ("NOT_FOUND", "the name 'acme/nowhere'", '{ repository(owner: "acme", name: "nowhere") { id } }'),
+    ("NOT_FOUND", "an Issue with the number of 999", of_shop("issue(number: 999)")),
+    ("NOT_FOUND", "a PullRequest with the number of 1", of_shop("pullRequest(number: 1)")),
+    ("EXCESSIVE_PAGINATION", "exceeds the `first` limit of 100 records", of_acme("first: 101")),
+    ("INVALID_CURSOR_ARGUMENTS", "valid cursor", of_acme('first: 1, after: "!"')),
+    ("NOT_FOUND", "does not exist in the project", set_value("other", 'text: "x"')),
+    ("UNPROCESSABLE", "one value", set_value("board", 'text: "x", number: 1')),
     (
         "UNPROCESSABLE",
         "does not exist on this field",
-        'mutation { updateProjectV2Field(input: {fieldId: "%(status)s", singleSelectOptions: '
-        '[{id: "nothing", name: "A", color: GRAY, description: ""}]}) { projectV2Field { __typename } } }',
+        change("updateProjectV2Field", f'fieldId: "%(status)s", singleSelectOptions: {UNKNOWN}', FIELD),
     ),
     (
         "NOT_FOUND",
-        MISSING,
-        'mutation { addProjectV2ItemById(input: {projectId: "%(board)s", contentId: "%(status)s"}) '
-        "{ item { id } } }",
+        "a node with the global id of",
+        change("addProjectV2ItemById", 'projectId: "%(board)s", contentId: "%(status)s"', "item { id }"),
     ),
     (
         "NOT_FOUND",
         "does not exist in the project",
-        'mutation { updateProjectV2ItemPosition(input: {projectId: "%(board)s", itemId: "%(item)s", '
-        'afterId: "%(stranger)s"}) { items(first: 1) { totalCount } } }',
+        change(
+            "updateProjectV2ItemPosition",
+            'projectId: "%(board)s", itemId: "%(item)s", afterId: "%(stranger)s"',
+            "items(first: 1) { totalCount }",
+        ),
     ),
 ]
 
