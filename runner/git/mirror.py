@@ -148,6 +148,8 @@ class Mirror:
         self._measured: dict[tuple[str, str], DiffStat] = {}
         self._forks: dict[tuple[str, str], str] = {}
         self._compared: dict[tuple[str, str], tuple[str, ...]] = {}
+        # By base and tree: a commit that is made Cardinal's own has no more behind it than the one brought.
+        self._brought_bytes: dict[tuple[str, str], int] = {}
         self._files: dict[str, frozenset[str]] = {}
         self._entries: dict[str, tuple[str, ...]] = {}
         self.ignored: dict[tuple[str, frozenset[str]], frozenset[str]] = {}  # by `list_ignored`
@@ -297,6 +299,7 @@ class Mirror:
         quarantine = pack.with_suffix(".quarantine")
         packs, inside = quarantine / "pack", self.path / "objects"
         try:
+            size_bytes = pack.stat().st_size
             borrow_objects(quarantine, self.path)
             packs.mkdir()
             pack = pack.rename(packs / "unchecked.pack")
@@ -311,6 +314,7 @@ class Mirror:
             shutil.rmtree(quarantine, ignore_errors=True)
         self._check_size()
         self.remember(name, self.read_commits((head, *filter(None, (base,))))[0].commit)
+        self._brought_bytes[base, self.tree(head)] = size_bytes
 
     def names_of(self, run_id: str) -> tuple[str, ...]:
         """Return the run's own refs, each as its name without the run and its commit."""
@@ -388,8 +392,11 @@ class Mirror:
             lines.append((1 if added == "-" else int(added), 0 if removed == "-" else int(removed)))
             paths.append(unquote_path(path))
         new, gone = sum(size[0] for size in lines), sum(size[1] for size in lines)
-        args = ("rev-list", "--disk-usage", "--objects", head, f"^{base}")
-        sizes = (new + gone, int(self._output("measure the branch", *args)), len(self._list(head, base)))
+        stored = self._brought_bytes.get((base, self.tree(head)))
+        if stored is None:
+            args = ("rev-list", "--disk-usage", "--objects", head, f"^{base}")
+            stored = int(self._output("measure the branch", *args))
+        sizes = new + gone, stored, len(self._list(head, base))
         return DiffStat(len(paths), *sizes, tuple(paths), new, tuple(lines))
 
     def patch(self, base: str, head: str) -> str:
