@@ -49,9 +49,7 @@ class Tool(BaseModel):
 
 
 class ShowCardInput(Tool):
-    """Show the card that you work on: issue, branch, plan with ticks, open review threads, your notes, and
-    the answers that people gave.
-    """
+    """Show your card: issue, branch, plan with ticks, open review threads, your notes, people's answers."""
 
 
 class PlanInput(Tool):
@@ -68,18 +66,18 @@ class TickInput(Tool):
 
 
 class ProgressInput(Tool):
-    """Tell people your present work in one line. Use it at each new piece of work, not at each step."""
+    """Tell people what you work on, at each new piece of work, not at each step."""
 
     text: Annotated[Words, Field(min_length=1, description="One line.")]
 
 
 class AskInput(Tool):
-    """Ask people one thing that only they can answer. You are stopped until somebody answers; then your
-    session goes on.
+    """Ask people one thing that only they can answer. You are stopped until somebody does; then your
+    session continues.
     """
 
-    question: Annotated[Text, Field(min_length=1, description="The question, with what one needs to answer.")]
-    choices: Annotated[tuple[Words, ...], Field(max_length=8, description="Answers to choose from.")] = ()
+    question: Annotated[Text, Field(min_length=1, description="With all that one needs to answer it.")]
+    choices: Annotated[tuple[Words, ...], Field(max_length=8, description="Possible answers.")] = ()
 
 
 class NoteInput(Tool):
@@ -106,27 +104,29 @@ class CriterionInput(Tool):
 
 
 class FinishInput(Tool):
-    """End the work: call it once, when all is done and committed. People, the next run and the cards that
-    depend on this one know of your work only what it says. Write for someone who was not there: what you
-    decided and why, what you tried in vain, what is where, what you did not check. Name files, commands and
-    values exactly. Lists have one line for each thing.
+    """End the work: call it once, when all is done and committed. It is all that people, the next run and
+    dependent cards learn of your work. Write for someone who was not there: what you decided and why, what
+    you tried in vain, what is where, what you did not check. Name files, commands and values exactly. Lists
+    have one line for each thing.
     """
 
-    done: Annotated[Text, Field(min_length=1, description="What was done, in a few sentences.")]
+    done: Annotated[Text, Field(min_length=1, description="In a few sentences.")]
     changed: Annotated[Lines, Field(description="What changed.")] = ()
-    check: Annotated[Lines, Field(description="What a reviewer should check.")] = ()
+    check: Annotated[Lines, Field(description="What to check in a review.")] = ()
     open_questions: Annotated[Lines, Field(description="What is still open.")] = ()
     criteria: Annotated[
         tuple[CriterionInput, ...],
-        Field(max_length=_ITEMS, description="For criteria of the brief: a test that shows that it is met."),
+        Field(
+            max_length=_ITEMS, description="For criteria of the brief: a test that shows that each is met."
+        ),
     ] = ()
     metadata: Annotated[
         SentMetadata,
-        Field(description="Facts by name, for programs and for cards that depend on this one: a port."),
+        Field(description="Facts by name, for programs and dependent cards: a port."),
     ] = {}
-    nothing_to_do: Annotated[
-        bool, Field(description="True when no change is the right outcome; `done` says why.")
-    ] = False
+    nothing_to_do: Annotated[bool, Field(description="True when no change is right; `done` says why.")] = (
+        False
+    )
 
 
 class ReferenceInput(Tool):
@@ -156,7 +156,7 @@ class FollowUpInput(Tool):
 
     title: Annotated[Title, Field(min_length=1, description="Of the new issue.")]
     body: Annotated[Text, Field(min_length=1, description="What is to be done, as Markdown.")]
-    reason: Annotated[Words, Field(min_length=1, description="Why it is a card of its own, in one line.")]
+    reason: Annotated[Words, Field(min_length=1, description="Why it is a card of its own.")]
 
 
 class FindingsInput(Tool):
@@ -172,14 +172,14 @@ class FindingsInput(Tool):
 
 
 class AttachInput(Tool):
-    """Give people a text that does not belong in the repository, such as a measurement or a log. It is kept
-    with the run, and the report lists it.
+    """Give people a text that does not belong in the repository, such as a measurement or a log. The report
+    lists it.
     """
 
     name: Annotated[
         str,
         _kept_as(one_line, _NAME_BYTES),
-        Field(min_length=1, description="A file name, such as timings.csv; no folder."),
+        Field(min_length=1, description="Such as timings.csv; no folder."),
     ]
     content: Annotated[
         str,
@@ -188,7 +188,7 @@ class AttachInput(Tool):
 
 
 class BlockInput(Tool):
-    """Say that you cannot go on unless people do something. You are stopped until somebody answers."""
+    """Say that you cannot continue unless people do something. You are stopped until somebody answers."""
 
     reason: Annotated[Text, Field(min_length=1, description="What is in the way, and what would remove it.")]
 
@@ -204,9 +204,7 @@ class GoToStageInput(Tool):
 
 
 class CreateCardInput(FollowUpInput):
-    """Propose a new card for work that is not part of this one. It is made at once; people decide about it,
-    so leave it alone.
-    """
+    """Propose a new card for work that is not part of this one. People decide about it: leave it alone."""
 
     repository: Annotated[
         str,
@@ -222,15 +220,13 @@ class CreateCardInput(FollowUpInput):
     ] = "blocked_by"
     column: Annotated[
         Words,
-        Field(description="The column where it goes, of those that `show_card` lists; left out: the inbox."),
+        Field(description="Where it goes, of those that `show_card` lists; by default the inbox."),
     ] = ""
     start: Annotated[bool, Field(description="Start an agent on it at once, in this card's column.")] = False
-    skills: Annotated[
-        Lines, Field(description="Skills that its runs get, of those that `show_card` lists.")
-    ] = ()
+    skills: Annotated[Lines, Field(description="For its runs, of those that `show_card` lists.")] = ()
     parents: Annotated[
         tuple[Target, ...],
-        Field(max_length=_PARENTS, description="Issues of this repository that must be closed before it."),
+        Field(max_length=_PARENTS, description="Issues of this repository to be closed first."),
     ] = ()
     after: Annotated[
         tuple[Annotated[int, Field(ge=1, le=999)], ...],
@@ -238,19 +234,19 @@ class CreateCardInput(FollowUpInput):
     ] = ()
     agent: Annotated[
         Words,
-        Field(description="Who shall work on it, of those that `show_card` lists; left out: nobody special."),
+        Field(description="Who shall work on it, of those that `show_card` lists."),
     ] = ""
 
 
 class LinkCardInput(Tool):
-    """Tell that this card stands in a relation to another one."""
+    """Say how this card relates to another one."""
 
-    target: Annotated[Target, Field(description="The other issue: its number, or owner/repository#number.")]
+    target: Annotated[Target, Field(description="The other issue: number, or owner/repository#number.")]
     relation: Annotated[
         Literal["blocks", "blocked_by", "relates"],
         Field(description="Read as: this card … the other one."),
     ]
-    reason: Annotated[Words, Field(min_length=1, description="Why, in one line.")]
+    reason: Annotated[Words, Field(min_length=1, description="Why.")]
 
 
 TOOLS: Mapping[str, type[Tool]] = {

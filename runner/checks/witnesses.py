@@ -11,6 +11,7 @@ import re
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
+from functools import cache, partial
 from pathlib import Path
 from posixpath import dirname, join, normpath
 
@@ -23,8 +24,6 @@ from runner.checks.canary import PlantedFile
 from runner.checks.command import RanCommand, run_command
 from runner.checks.places import WITNESS, clean_room
 from runner.checks.summary import Language, Runner, Summary
-from runner.errors import WorkspaceError
-from runner.exec.child import finish
 from runner.git.checkout import Checkout
 from runner.git.mirror import Mirror
 from runner.session.context import RunContext
@@ -45,13 +44,6 @@ _TOOL_FILES = (
 )
 _MAX_FILES = 20  # of a command that are searched for the names of runners
 _TEXT_CHARS = 100_000
-_PLANT_S = 60.0
-_PLANT = """
-while [ $# -gt 0 ]; do
-  mkdir -p "$(dirname "./$1")" && printf %s "$2" > "./$1" || exit
-  shift 2
-done
-"""
 _KEPT, _MAX_KEPT = "cardinal-witnesses", 100
 _VERSION = 1  # of what is kept
 
@@ -229,7 +221,7 @@ class _Planter:
         self._tests: dict[str, str] = {}
         for language in {runner.language for runner in beside}:
             self._tests |= canary.test_files(language, files)
-        self._head = head
+        self._text = cache(partial(_text, run.mirror, head))
         # Runners of one language collect each other's files.
         self._beside = {
             (runner.language, file): (runner, file)
@@ -251,22 +243,16 @@ class _Planter:
             canary.write_canary(runner, file, self._texts(runner, file))
             for runner, file in self._beside.values()
         )
-        given = [word for entry in planted_files for word in (entry.path, entry.content)]
-        child = workspace.start(
-            ("/bin/sh", "-c", _PLANT, "sh", *given), env={}, writable=True, cap_bytes=_TEXT_CHARS
-        )
-        ran = finish(child, what="tests that must fail", timeout_s=_PLANT_S, beat=self._run.beat)
-        if ran.exit_code != 0:
-            raise WorkspaceError("writing tests that must fail", ran.tail)
         run = self._run
-        Checkout(workspace, run.mirror, run.spec.authorship.author, run.beat).commit_leftovers(self._message)
+        checkout = Checkout(workspace, run.mirror, run.spec.authorship.author, run.beat)
+        checkout.commit_files({entry.path: entry.content for entry in planted_files}, self._message)
         return planted_files
 
     def _texts(self, runner: Runner, beside: str) -> list[str]:
         """Return the content of a file of tests, and of others in its folder where their imports count."""
         others = [name for name, where in self._tests.items() if where == dirname(beside) and name != beside]
         wanted = others[:_MAX_FILES] if runner.language is Language.JAVASCRIPT else []
-        return [_text(self._run.mirror, self._head, name) for name in (beside, *wanted)]
+        return [self._text(name) for name in (beside, *wanted)]
 
     def line(self, command: str, planted: Iterable[PlantedFile]) -> str:
         """Return the command, with the planted tests where it names tests one by one."""

@@ -1,7 +1,7 @@
 """Cardinal's own git commands inside a workspace: they run where the agent runs, never on the host."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -98,6 +98,8 @@ class Checkout:
 
     def commit(self, ref: str = "HEAD") -> str:
         """Return the commit that `ref` names, or empty."""
+        if ref == "HEAD" and self._stands():
+            return self._stands()
         ran = self._git("rev-parse", "--verify", "--quiet", "--end-of-options", f"{ref}^{{commit}}")
         return ran.out.strip() if ran.exit_code == 0 else ""
 
@@ -128,6 +130,11 @@ class Checkout:
         if base and said not in unwanted:
             self._packed = (self._workspace.changes, said, base), frozenset(filter(_ROW.fullmatch, rows))
         return self._stand(said)
+
+    def commit_files(self, files: Mapping[str, str], message: str) -> None:
+        """Write files, and commit them with all uncommitted changes."""
+        given = (word for file in files.items() for word in file)
+        self._must("commit", self._script("commit", scripts.COMMIT_FILES, message, *given))
 
     def put_on(self, onto: str, message: str, *dropped: str) -> tuple[str, ...]:
         """Commit uncommitted changes and rebase HEAD on `onto`; return the conflicting paths.

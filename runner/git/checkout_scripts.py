@@ -177,6 +177,17 @@ file=$1 head=$2 base=$3
 {_PACK}
 rows
 """
+# message, and path and content of each file
+COMMIT_FILES = f"""
+said=$1
+shift
+while [ $# -gt 0 ]; do
+  mkdir -p "$(dirname "./$1")" && printf %s "$2" > "./$1" || exit {_CODES["add"]}
+  shift 2
+done
+set -- "$said"
+{_LEFTOVERS}
+"""
 # message; prints the commit of HEAD. With file, base and unwanted commits EXPORT follows, but for those
 LEFTOVERS = f"""
 {_LEFTOVERS}

@@ -75,15 +75,18 @@ def lead_to(known: Mapping[str, Commit], head: str, commit: str) -> bool:
     return False
 
 
-def chain(known: Mapping[str, Commit], head: str, commit: str) -> tuple[str, ...] | None:
-    """Return the ids from behind `commit` to `head`, oldest first, where each has one parent and is known."""
+def chain(known: Mapping[str, Commit], head: str, ends: Collection[str]) -> tuple[str, ...] | None:
+    """Return the ids from behind the newest of `ends` to `head`, oldest first; None where that is not known.
+
+    It is where each of them has one parent, and all ends are in one line.
+    """
     listed, name = list[str](), head
-    while name != commit:
+    while name not in ends:
         if name not in known or len(known[name].parents) != 1:
             return None
         listed.append(name)
         (name,) = known[name].parents
-    return tuple(reversed(listed))
+    return tuple(reversed(listed)) if all(lead_to(known, name, end) for end in ends) else None
 
 
 def commit_text(commit: Commit) -> bytes:

@@ -18,7 +18,6 @@ from runner.text.plain import one_line, redact
 _NAME = ".gitignore"
 _MAX_FILES = 1_000
 _MAX_BYTES = 5_000_000
-_FILES_AT_ONCE = 100  # their paths are arguments
 _QUERY_S = 60.0
 MAX_FILES = 20_000  # as many as a change may have, whoever made it
 # What interpreters, package managers, test runners and editors write by themselves: nobody means it to be
@@ -124,15 +123,14 @@ def list_ignored(mirror: Mirror, commit: str, files: frozenset[str], paths: froz
 
 
 def _ask_ignored(mirror: Mirror, commit: str, files: frozenset[str], paths: frozenset[str]) -> frozenset[str]:
-    rules = tuple(_entries(mirror, commit, sorted(files & {*_rule_files(paths)})))
+    rules = _read_rules(mirror, commit, files & {*_rule_files(paths)})
     if not rules:
         return frozenset()
     with tempfile.TemporaryDirectory(prefix="cardinal-ignore.") as name:
         folder = Path(name, "files")
-        folder.mkdir()
-        # Links are left out: git reads no rules behind one.
-        ask_with_index(mirror, folder, "update-index", "--index-info", given="".join(rules))
-        ask_with_index(mirror, folder, "checkout-index", "--all", "--force")
+        for path, text in rules.items():
+            (folder / path).parent.mkdir(parents=True, exist_ok=True)
+            (folder / path).write_text(text, encoding="utf-8", newline="")
         stdin = "".join(
             f"{_quote_path(f'./{path}')}\n" for path in paths
         )  # `./`: nothing begins like an order
@@ -153,22 +151,23 @@ def _rule_files(paths: Iterable[str]) -> Iterator[str]:
     yield from (f"{folder}/{_NAME}".removeprefix("/") for folder in folders)
 
 
-def _entries(mirror: Mirror, commit: str, files: list[str]) -> Iterator[str]:
+def _read_rules(mirror: Mirror, commit: str, files: frozenset[str]) -> dict[str, str]:
+    """Return the texts of these files of the commit, but for links: git reads no rules behind one."""
     if len(files) > _MAX_FILES:
         problem = f"{len(files):,} are about this change, more than {_MAX_FILES:,}: split the change"
         raise GitError("read the .gitignore files", problem)
-    size = 0
-    for start in range(0, len(files), _FILES_AT_ONCE):
-        batch = files[start : start + _FILES_AT_ONCE]
-        for row in mirror.query("ls-tree", "--long", "--full-tree", commit, "--", *batch).splitlines():
-            entry, _, path = row.partition("\t")
-            mode, _, name, size_bytes = entry.split()
-            if mode.startswith("100"):
-                size += int(size_bytes)
-                yield f"{mode} {name}\t{path}\n"
+    names: dict[str, str] = {}
+    for row in mirror.list_entries(commit) if files else ():
+        what, _, quoted = row.partition("\t")
+        path = unquote_path(quoted)
+        if what.startswith("100") and path in files and ".." not in path.split("/"):
+            names[path] = what.split(" ")[2]
+    texts = {name: text for name, _, text in mirror.read_objects(sorted(set(names.values())))}
+    size = sum(len(texts[name].encode()) - 1 for name in names.values())  # git adds the end of a line
     if size > _MAX_BYTES:
         problem = f"{size:,} bytes are more than {_MAX_BYTES:,}: shorten them on the default branch"
         raise GitError("read the .gitignore files", problem)
+    return {path: texts[name] for path, name in names.items()}
 
 
 def ask_with_index(

@@ -7,7 +7,7 @@ import os
 import re
 import secrets
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass
@@ -24,9 +24,17 @@ from runner.exec.child import Child, Ran, finish
 from runner.git import commits, credentials
 from runner.git.cli import run_git
 from runner.git.commits import Commit, commit_text, unquote_path
-from runner.git.object_files import count_refs, read_ref, read_refs, write_commit, write_ref
+from runner.git.object_files import (
+    borrow_objects,
+    count_refs,
+    make_repository,
+    read_ref,
+    read_refs,
+    write_object,
+    write_ref,
+)
 from runner.git.push_refusals import PushCause, find_push_refusal
-from runner.git.tree_entries import check_entries
+from runner.git.tree_entries import change_entries, check_entries
 from runner.run.run_spec import Remote, SigningKey
 from runner.text.plain import one_line, redact
 
@@ -132,11 +140,16 @@ class Mirror:
         self.path = folder / f"{name}-{mark}.git"
         self._repository, self.remote, self.beat = repository, remote, beat
         self._stands_at = stands_at or {}  # commits that stand for the heads of these branches
+        self._pushed: dict[str, str] = {}  # since the last fetch
         self._refused_tags = ""  # why the last fetch brought none
         # A commit's name stands for all that is behind it: what git said of names does not change.
         self._known: dict[str, Commit] = {}
         self._listed: dict[tuple[str, ...], tuple[str, ...]] = {}
         self._measured: dict[tuple[str, str], DiffStat] = {}
+        self._forks: dict[tuple[str, str], str] = {}
+        self._compared: dict[tuple[str, str], tuple[str, ...]] = {}
+        # By base and tree: a commit that is made Cardinal's own has no more behind it than the one brought.
+        self._brought_bytes: dict[tuple[str, str], int] = {}
         self._files: dict[str, frozenset[str]] = {}
         self._entries: dict[str, tuple[str, ...]] = {}
         self.ignored: dict[tuple[str, frozenset[str]], frozenset[str]] = {}  # by `list_ignored`
@@ -154,18 +167,16 @@ class Mirror:
         return url if _WEB_ADDRESS.fullmatch(url) else ""
 
     def make_whole(self) -> None:
-        """Make the repository, whole or not at all: what a killed `git init` leaves no later run can use.
+        """Make the repository, whole or not at all: a half-made one no later run can use.
 
-        git makes objects/info last. Source: github.com/git/git, setup.c, init_db.
+        `git init` makes objects/info last. Source: github.com/git/git, setup.c, init_db.
         """
         last = self.path / "objects" / "info"
         if last.is_dir():
             return
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with TemporaryDirectory(dir=self.path.parent, suffix=HALF_MADE) as beside:
-            new = Path(beside) / "new"
-            new.mkdir()
-            self._must("make a mirror", self._git("init", "--bare", "--quiet", ".", folder=new))
+            make_repository(new := Path(beside) / "new")
             with suppress(FileNotFoundError):
                 self.path.rename(Path(beside) / "half-made")
             try:
@@ -186,6 +197,7 @@ class Mirror:
             fetched = self._fetch(_BRANCHES)  # an unsound tag must not keep the branches out
         if fetched.exit_code != 0:
             raise self._error_of("fetch", fetched)
+        self._pushed.clear()
         self._check_size()
         base = self.head(base_branch)
         if base_branch in self._stands_at and not self.has(base):
@@ -215,8 +227,11 @@ class Mirror:
         return self._git(*args, *refs, online=True)
 
     def head(self, branch: str) -> str:
-        """Return a GitHub branch's commit at the last fetch, or what stands for it; empty without one."""
-        return self._stands_at.get(branch) or read_ref(self.path, f"refs/heads/{branch}")
+        """Return a GitHub branch's commit at the last fetch or push, or what stands for it; empty without
+        one.
+        """
+        known = self._stands_at.get(branch) or self._pushed.get(branch)
+        return known or read_ref(self.path, f"refs/heads/{branch}")
 
     def fetch_heads(self, branch: str, base_branch: str) -> Heads:
         """Fetch all branches and return these two heads. Raises the errors of `fetch`."""
@@ -234,11 +249,15 @@ class Mirror:
         """Return the newest common commit. Raises GitError without one."""
         if commits.lead_to(self._known, head, base):
             return base
-        ran = self._git("merge-base", base, head)
-        if ran.exit_code == 1:
-            raise errors.GitError("compare the branch with its base", "no commit is in the history of both")
-        self._must("merge-base", ran)
-        return ran.out.strip()
+        if (base, head) not in self._forks:
+            ran = self._git("merge-base", base, head)
+            if ran.exit_code == 1:
+                raise errors.GitError(
+                    "compare the branch with its base", "no commit is in the history of both"
+                )
+            self._must("merge-base", ran)
+            self._forks[base, head] = ran.out.strip()
+        return self._forks[base, head]
 
     def tree(self, commit: str) -> str:
         """Return the tree of a commit: equal for equal files."""
@@ -251,9 +270,14 @@ class Mirror:
         return self._files[commit]
 
     def list_entries(self, commit: str) -> tuple[str, ...]:
-        """Return the rows of `git ls-tree -r`. Raises GitError."""
+        """Return the rows of `git ls-tree -r`, in any order. Raises GitError."""
         if commit not in self._entries:
-            self._entries[commit] = tuple(self.query("ls-tree", "-r", commit).splitlines())
+            near = (pair for pair in self._compared if pair[1] == commit and pair[0] in self._entries)
+            self._entries[commit] = (
+                tuple(change_entries(self._entries[pair[0]], self._compared[pair]))
+                if (pair := next(near, None))
+                else tuple(self.query("ls-tree", "-r", commit).splitlines())
+            )
         return self._entries[commit]
 
     def remember(self, name: str, commit: str) -> None:
@@ -275,9 +299,9 @@ class Mirror:
         quarantine = pack.with_suffix(".quarantine")
         packs, inside = quarantine / "pack", self.path / "objects"
         try:
-            for made in (packs, quarantine / "info"):
-                made.mkdir(parents=True)
-            (quarantine / "info" / "alternates").write_text(f"{inside.resolve()}\n", encoding="utf-8")
+            size_bytes = pack.stat().st_size
+            borrow_objects(quarantine, self.path)
+            packs.mkdir()
             pack = pack.rename(packs / "unchecked.pack")
             ran = self._git("index-pack", "--strict", str(pack), objects=quarantine, timeout_s=_FETCH_S)
             if ran.exit_code != 0:
@@ -290,6 +314,7 @@ class Mirror:
             shutil.rmtree(quarantine, ignore_errors=True)
         self._check_size()
         self.remember(name, self.read_commits((head, *filter(None, (base,))))[0].commit)
+        self._brought_bytes[base, self.tree(head)] = size_bytes
 
     def names_of(self, run_id: str) -> tuple[str, ...]:
         """Return the run's own refs, each as its name without the run and its commit."""
@@ -305,9 +330,8 @@ class Mirror:
         """
         quarantine = bundle.with_suffix(".quarantine")
         try:
-            self._must("make a quarantine", self._git("init", "--bare", "--quiet", str(quarantine)))
-            borrowed = quarantine / "objects" / "info" / "alternates"
-            borrowed.write_text(f"{(self.path / 'objects').resolve()}\n", encoding="utf-8")
+            make_repository(quarantine)
+            borrow_objects(quarantine / "objects", self.path)
             self._take(str(bundle), f"+{ref}:refs/heads/export", quarantine)
             self._take(str(quarantine), f"+refs/heads/export:refs/cardinal/{name}", self.path)
         finally:
@@ -329,20 +353,50 @@ class Mirror:
             self._measured[base, head] = self._measure(base, head)
         return self._measured[base, head]
 
+    def compare(self, commit: str, other: str) -> tuple[str, ...]:
+        """Return the rows of `git diff --raw --numstat` between two commits. Raises GitError."""
+        if (commit, other) not in self._compared:
+            # A name a line, quoted where it must be: between NULs all of them together would be one line,
+            # cut.
+            args = ("--raw", "--numstat", "--no-abbrev", "--no-renames", "--no-ext-diff", "--no-textconv")
+            said = self.query("diff", *args, "--ignore-submodules=none", commit, other, "--")
+            self._compared[commit, other] = tuple(said.splitlines())
+        return self._compared[commit, other]
+
+    def diff_contents(self, pairs: Sequence[tuple[str, str]]) -> str | None:
+        """Return what differs in each pair of files, without context; a missing side is empty.
+
+        The pairs are named by their number, and those that are equal are left out. None where a line is too
+        long. Raises GitError.
+        """
+        with TemporaryDirectory(prefix="cardinal-pairs.") as name:
+            borrow_objects(objects := Path(name, "objects"), self.path)
+            trees = (
+                b"".join(
+                    f"100644 {number:06}\0".encode() + bytes.fromhex(side)
+                    for number, side in enumerate(sides)
+                    if side
+                )
+                for sides in zip(*pairs, strict=True)
+            )
+            names = [write_object(objects, "tree", tree) for tree in trees]
+            args = ("-p", "-U0", "--text", "--no-color", "--no-renames", "--no-ext-diff", "--no-textconv")
+            return self.read("diff-tree", *args, *names, objects=objects)
+
     def _measure(self, base: str, head: str) -> DiffStat:
-        # A name a line, quoted where it must be: between NULs all of them together would be one line, cut.
-        stat = self.query(
-            *("diff", "--numstat", "--no-renames", "--no-ext-diff", "--no-textconv"),
-            *("--ignore-submodules=none", f"{base}...{head}"),
-        )
         paths, lines = [], []
-        for row in stat.splitlines():
+        for row in self.compare(self.fork(base, head), head):
+            if row.startswith(":"):
+                continue
             added, removed, path = row.split("\t", 2)
             lines.append((1 if added == "-" else int(added), 0 if removed == "-" else int(removed)))
             paths.append(unquote_path(path))
         new, gone = sum(size[0] for size in lines), sum(size[1] for size in lines)
-        args = ("rev-list", "--disk-usage", "--objects", head, f"^{base}")
-        sizes = (new + gone, int(self._output("measure the branch", *args)), len(self._list(head, base)))
+        stored = self._brought_bytes.get((base, self.tree(head)))
+        if stored is None:
+            args = ("rev-list", "--disk-usage", "--objects", head, f"^{base}")
+            stored = int(self._output("measure the branch", *args))
+        sizes = new + gone, stored, len(self._list(head, base))
         return DiffStat(len(paths), *sizes, tuple(paths), new, tuple(lines))
 
     def patch(self, base: str, head: str) -> str:
@@ -382,7 +436,7 @@ class Mirror:
         if head in known:
             return ()
         without = tuple(dict.fromkeys(filter(None, known)))
-        straight = commits.chain(self._known, head, without[0]) if len(without) == 1 else None
+        straight = commits.chain(self._known, head, without)
         if straight is not None:
             return straight
         wanted = (head, *(f"^{commit}" for commit in without))
@@ -394,20 +448,25 @@ class Mirror:
     def read_commits(self, names: Sequence[str]) -> tuple[Commit, ...]:
         """Return the commits of these ids. Raises GitError where one is no commit, or not here."""
         unread = [name for name in dict.fromkeys(names) if name not in self._known]
-        if unread:
-            mark = secrets.token_hex(16)  # nobody who wrote a commit knew it
-            args = ("cat-file", f"--batch={mark} %(objectname) %(objecttype)")
-            said = self.query(*args, given="".join(f"{name}\n" for name in unread).encode())
-            for answer in said.split(f"{mark} ")[1:]:
-                title, _, text = answer.partition("\n")
-                name, _, kind = title.partition(" ")
-                if kind == "commit":
-                    read = commits.parse_commit(name, text)
-                    self._known[name] = self._recode_commit(read) if commits.has_own_encoding(text) else read
+        for name, kind, text in self.read_objects(unread):
+            if kind == "commit":
+                read = commits.parse_commit(name, text)
+                self._known[name] = self._recode_commit(read) if commits.has_own_encoding(text) else read
         try:
             return tuple(self._known[name] for name in names)
         except KeyError as error:
             raise errors.GitError("read a commit", f"{error} is no commit of the mirror") from error
+
+    def read_objects(self, names: Sequence[str]) -> Iterator[tuple[str, str, str]]:
+        """Yield name, kind and text of each of these objects that is here. Raises GitError."""
+        if names:
+            mark = secrets.token_hex(16)  # nobody who wrote an object knew it
+            args = ("cat-file", f"--batch={mark} %(objectname) %(objecttype)")
+            said = self.query(*args, given="".join(f"{name}\n" for name in names).encode())
+            for answer in said.split(f"{mark} ")[1:]:
+                title, _, text = answer.partition("\n")
+                name, _, kind = title.partition(" ")
+                yield name, kind, text
 
     def _recode_commit(self, commit: Commit) -> Commit:
         """Return the commit with its texts in UTF-8, as git shows them."""
@@ -428,7 +487,7 @@ class Mirror:
     def make_commit(self, commit: Commit, key: SigningKey | None = None) -> str:
         """Store a commit, signed if there is a key, and return its id. Raises SigningError."""
         content = sign_commit(commit, key, self.beat) if key else commits.commit_text(commit)
-        name = write_commit(self.path, content)
+        name = write_object(self.path / "objects", "commit", content)
         self._known[name] = commits.parse_commit(name, content.decode())
         return name
 
@@ -440,9 +499,9 @@ class Mirror:
             raise errors.GitError(args[0], "a line is too long to be read")
         return ran.out
 
-    def read(self, *args: str) -> str | None:
+    def read(self, *args: str, objects: Path | None = None) -> str | None:
         """Return the output of one git command; None where a line is too long. Raises GitError."""
-        ran = self._git(*args)
+        ran = self._git(*args, objects=objects)
         self._must(args[0], ran)
         return None if ran.cut else ran.out
 
@@ -457,7 +516,7 @@ class Mirror:
             online=True,
         )
         if pushed.exit_code == 0:
-            self._must("note the push", self._git("update-ref", f"refs/heads/{branch}", head))
+            self._pushed[branch] = head
             return
         refusal = find_push_refusal(pushed.out + pushed.tail)
         if refusal is None:

@@ -62,14 +62,30 @@ def write_ref(repository: Path, folder: str, name: str, commit: str) -> None:
         _put(repository / folder / name, f"{commit}\n".encode())
 
 
-def write_commit(repository: Path, content: bytes) -> str:
-    """Store a commit and return its id; GitHub's repositories, and so their mirrors, have SHA-1 names."""
-    whole = f"commit {len(content)}\0".encode() + content
+def write_object(objects: Path, kind: str, content: bytes) -> str:
+    """Store an object in a folder of them and return its id; GitHub's repositories, and so their mirrors,
+    have SHA-1 names.
+    """
+    whole = f"{kind} {len(content)}\0".encode() + content
     name = hashlib.sha1(whole, usedforsecurity=False).hexdigest()
-    path = repository / "objects" / name[:2] / name[2:]
+    path = objects / name[:2] / name[2:]
     if not path.exists():
         _put(path, zlib.compress(whole), mode=0o444)
     return name
+
+
+def make_repository(folder: Path) -> None:
+    """Make an empty bare repository, as `git init --bare` would."""
+    for name in ("objects/info", "objects/pack", "refs/heads", "refs/tags"):
+        (folder / name).mkdir(parents=True)
+    (folder / "config").write_bytes(b"[core]\n\trepositoryformatversion = 0\n\tbare = true\n")
+    (folder / "HEAD").write_bytes(b"ref: refs/heads/master\n")
+
+
+def borrow_objects(objects: Path, repository: Path) -> None:
+    """Let a folder of objects have those of a repository, too."""
+    (objects / "info").mkdir(parents=True, exist_ok=True)
+    (objects / "info" / "alternates").write_text(f"{(repository / 'objects').resolve()}\n", encoding="utf-8")
 
 
 def _put(path: Path, content: bytes, mode: int = 0o644) -> None:

@@ -1,11 +1,12 @@
-"""Counts the files of a commit without listing them: trees within trees multiply."""
+"""The files of a commit: counted without listing them, since trees within trees multiply, and listed."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from runner.errors import GitLimitError
 
 EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
+SUBMODULE = "160000"
 _AT_ONCE = 2_000
 MAX_ENTRIES = 2_000_000
 MAX_LISTED = 10_000_000  # in all new trees together: each is looked at once
@@ -18,6 +19,21 @@ class _Tree:
 
     files: int = 0
     trees: list[str] = field(default_factory=list)
+
+
+def change_entries(entries: Iterable[str], changes: Iterable[str]) -> Iterator[str]:
+    """Yield the rows of `git ls-tree -r` of a commit, from those of another one and the rows of `git diff
+    --raw` between the two. Sources: git-ls-tree(1), git-diff(1).
+    """
+    changed = dict[str, str]()
+    for row in changes:
+        if row.startswith(":"):
+            about, _, path = row.partition("\t")
+            _, mode, _, name, status = about.split(" ")
+            kind = "commit" if mode == SUBMODULE else "blob"
+            changed[path] = "" if status == "D" else f"{mode} {kind} {name}\t{path}"
+    yield from (row for row in entries if row.partition("\t")[2] not in changed)
+    yield from filter(None, changed.values())
 
 
 def check_entries(query: Query, commit: str, most_listed: int = MAX_LISTED) -> None:

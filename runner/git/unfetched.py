@@ -4,15 +4,14 @@ Source: gitmodules(5), gitattributes(5), and the specification of Git LFS, on po
 """
 
 import re
-import secrets
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from runner.errors import GitLimitError
 from runner.git.commits import unquote_path
 from runner.git.mirror import Mirror
+from runner.git.tree_entries import SUBMODULE
 from runner.text.plain import one_line
 
-Query = Callable[..., str]
 MAX_NAMED = 3
 MAX_LOOKED_AT = 20_000  # small files that may be pointers
 _MAX_ATTRIBUTES = 200
@@ -21,7 +20,6 @@ _POINTER_BYTES = range(60, 1_024)  # a larger file is no pointer
 _POINTER = re.compile(r"version https://git-lfs\.github\.com/spec/")  # no address to call: its first line
 _LFS = re.compile(r"^(?!#).*[ \t]filter=lfs(?:\s|$)", re.MULTILINE)
 _ROW = re.compile(r"(?P<mode>\d+) \w+ (?P<name>[0-9a-f]+) +(?P<size>\d+|-)\t(?P<path>.+)")
-_SUBMODULE = "160000"
 
 
 def explain_unfetched(mirror: Mirror, commit: str) -> str:
@@ -39,7 +37,7 @@ def _sentences(mirror: Mirror, commit: str) -> Iterator[str]:
     modules, attributes = [], []
     for row in mirror.list_entries(commit):
         what, _, path = row.partition("\t")
-        if what.startswith(_SUBMODULE):
+        if what.startswith(SUBMODULE):
             modules.append(unquote_path(path))
         elif path == ".gitattributes" or path.endswith(("/.gitattributes", '/.gitattributes"')):
             attributes.append(what.split(" ")[2])
@@ -48,8 +46,8 @@ def _sentences(mirror: Mirror, commit: str) -> Iterator[str]:
             f"The repository has submodules ({_name_paths(modules)}): Cardinal does not fetch them, and a"
             " check that needs them fails unless `setup` fetches them (see docs/checks.md)."
         )
-    if any(map(_LFS.search, _texts(mirror.query, attributes[:_MAX_ATTRIBUTES]))):
-        pointers = _pointers(mirror.query, commit)
+    if any(map(_LFS.search, _texts(mirror, attributes[:_MAX_ATTRIBUTES]))):
+        pointers = _pointers(mirror, commit)
         if pointers:
             yield (
                 f"The repository has files in Git LFS ({_name_paths(pointers)}): Cardinal does not fetch"
@@ -57,28 +55,25 @@ def _sentences(mirror: Mirror, commit: str) -> Iterator[str]:
             )
 
 
-def _pointers(query: Query, commit: str) -> list[str]:
+def _pointers(mirror: Mirror, commit: str) -> list[str]:
     """Return the paths of files that stand for others in Git LFS."""
     small: dict[str, list[str]] = {}
-    for row in map(_ROW.fullmatch, query("ls-tree", "-r", "-l", commit).splitlines()):
+    for row in map(_ROW.fullmatch, mirror.query("ls-tree", "-r", "-l", commit).splitlines()):
         if row is not None and row["size"] != "-" and int(row["size"]) in _POINTER_BYTES:
             small.setdefault(row["name"], []).append(unquote_path(row["path"]))
     names = list(small)[:MAX_LOOKED_AT]
-    texts = zip(names, _texts(query, names), strict=True)
+    texts = zip(names, _texts(mirror, names), strict=True)
     return sorted(path for name, text in texts if _POINTER.match(text) for path in small[name])
 
 
-def _texts(query: Query, names: Sequence[str]) -> Iterator[str]:
+def _texts(mirror: Mirror, names: Sequence[str]) -> Iterator[str]:
     """Yield the texts of these objects; an empty one for each that is too large."""
     if not names:
         return
     stdin = "".join(f"{name}\n" for name in names).encode()
-    sizes = query("cat-file", "--batch-check=%(objectsize)", given=stdin).split()
+    sizes = mirror.query("cat-file", "--batch-check=%(objectsize)", given=stdin).split()
     read = [name for name, size in zip(names, sizes, strict=True) if int(size) <= _ATTRIBUTES_BYTES]
-    mark = secrets.token_hex(16)  # nobody who wrote a file knew it
-    stdin = "".join(f"{name}\n" for name in read).encode()
-    answers = query("cat-file", f"--batch={mark}", given=stdin).split(f"{mark}\n")[1:] if read else []
-    known = dict(zip(read, answers, strict=True))
+    known = {name: text for name, _, text in mirror.read_objects(read)}
     for name in names:
         yield known.get(name, "")
 

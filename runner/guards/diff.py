@@ -1,7 +1,7 @@
 """The change of a push, read on the host's mirror: the end state, and every commit on the way."""
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from runner.errors import GitError
@@ -13,16 +13,19 @@ from runner.guards.ci_files import has_sections
 from runner.guards.contract import LINK, Change, Message, Touched
 
 _RAW = re.compile(r":(\d{6}) (\d{6}) ([0-9a-f]+) ([0-9a-f]+) [A-Z]\d*\t(.*)", re.DOTALL)
+_PAIR = re.compile(r"diff --git a/(\d+) ")
 _HUNK = re.compile(r"@@ -\d+(?:,(?P<gone>\d+))? \+(?P<at>\d+)(?:,(?P<new>\d+))? @@")
 _READ_BYTES = 5_000_000  # of one file; a larger one is not searched
 _READ_ALL_BYTES = 20_000_000
-_READ_FILES = 200  # each costs a start of git; nobody reviews a change of more
+_READ_FILES = 200  # nobody reviews a change of more
 _READ_WHOLE = 50  # files that are judged by their sections
 _WHOLE_BYTES = 1_000_000
 _MAX_PATHS = 20_000
 _TARGET_CHARS = 4_000
 _OBJECTS_AT_ONCE = 2_000
-Differences = dict[tuple[str, str], list[Touched]]
+Pair = tuple[str, str]
+Lines = tuple[list[tuple[int, str]], list[str]]  # added ones with their numbers, and removed ones
+Differences = dict[Pair, list[Touched]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +47,8 @@ def change_of(mirror: Mirror, base: str, head: str, known: Known) -> Change:
     the way. Raises GitError or LongHistoryError.
     """
     new, fork = mirror.commits(head, *known.published), mirror.fork(base, head)
-    rows = _compare(mirror, (*new, *known.peoples), (fork, head))
+    raw = (row for row in mirror.compare(fork, head) if row.startswith(":"))
+    rows = _compare(mirror, (*new, *known.peoples), {(fork, head): list(map(_parse_row, raw))})
     theirs = {_place(touched) for touched in _on_the_way(rows, known.peoples)}
     differing = mirror.differing(known.seen, head) if known.seen else None
     at_the_end = (last for last in rows[fork, head] if differing is None or last.path in differing)
@@ -72,14 +76,14 @@ def _on_the_way(rows: Differences, commits: Iterable[Commit]) -> Iterator[Touche
         yield from (replace(touched, commit=commit.commit) for touched in sides[0] if touched.path in common)
 
 
-def _compare(mirror: Mirror, commits: Sequence[Commit], *more: tuple[str, str]) -> Differences:
-    """Return the differences of commits to their parents, and of `more` pairs; "" is an empty tree."""
-    pairs = {(parent, commit.commit) for commit in commits for parent in commit.parents or ("",)} | {*more}
+def _compare(mirror: Mirror, commits: Sequence[Commit], known: Differences) -> Differences:
+    """Return the known differences, and those of commits to their parents; "" is an empty tree."""
+    pairs = {(parent, commit.commit) for commit in commits for parent in commit.parents or ("",)} - {*known}
     names = tuple({name for pair in pairs for name in pair} - {""})
     trees = {name: commit.tree for name, commit in zip(names, mirror.read_commits(names), strict=True)}
     trees[""] = EMPTY_TREE
     rows = _diffs(mirror, sorted({(trees[old], trees[new]) for old, new in pairs}))
-    return {(old, new): rows[trees[old], trees[new]] for old, new in pairs}
+    return known | {(old, new): rows[trees[old], trees[new]] for old, new in pairs}
 
 
 def _diffs(mirror: Mirror, pairs: list[tuple[str, str]]) -> Differences:
@@ -125,33 +129,47 @@ def _read(mirror: Mirror, touched: tuple[Touched, ...]) -> Iterator[Touched]:
     if len(touched) > _MAX_PATHS:
         raise GitError("read the change", f"{len(touched):,} changed files are more than {_MAX_PATHS:,}")
     sizes = _sizes(mirror, set(_list_objects(touched)))
-    new, old = _Allowance(_READ_ALL_BYTES, _READ_FILES), _Allowance(_READ_ALL_BYTES, _READ_FILES)
+    lines = _read_lines(mirror, tuple(dict.fromkeys(_choose_contents(touched, sizes))), sizes)
     sections = _Allowance(_READ_ALL_BYTES, _READ_WHOLE)
     for entry in touched:
-        size = sizes.get(entry.object, 0)
+        size, before_size = sizes.get(entry.object, 0), sizes.get(entry.before_object, 0)
         read = entry
         if entry.mode == LINK:
             target = mirror.query("cat-file", "blob", entry.object) if size < _TARGET_CHARS else "/"
             read = replace(entry, size_bytes=size, target=target.removesuffix("\n"))
-        elif entry.is_file and size:
-            fits = new.takes(size)
-            read = replace(entry, size_bytes=size, unread=not fits)
-            read = _with_lines(mirror, read) if fits else read
-        if not entry.commit and entry.was_file and not (entry.is_file and size):
-            read = _with_what_is_gone(mirror, read, old.takes(sizes.get(entry.before_object, 0)))
-        if not entry.commit and has_sections(entry.path):
-            both = size, sizes.get(entry.before_object, 0)
-            if max(both) <= _WHOLE_BYTES and sections.takes(sum(both)):
-                read = _with_both(mirror, read)
+        elif entry.is_file:
+            read = replace(entry, size_bytes=size)
+        if (pair := _contents_of(entry, sizes)) is not None:
+            read = _with_lines(read, lines.get(pair))
+        whole = not entry.commit and has_sections(entry.path) and max(size, before_size) <= _WHOLE_BYTES
+        if whole and sections.takes(size + before_size):
+            read = _with_both(mirror, read)
         yield read
 
 
+def _contents_of(entry: Touched, sizes: Mapping[str, int]) -> Pair | None:
+    """Return the objects whose lines are compared: an empty name for a side that is none of a file."""
+    before = entry.before_object if entry.was_file else ""
+    if entry.is_file and sizes.get(entry.object):
+        return before, entry.object
+    return (before, "") if before and not entry.commit else None
+
+
+def _choose_contents(touched: Iterable[Touched], sizes: Mapping[str, int]) -> Iterator[Pair]:
+    """Yield the pairs of objects that may be read."""
+    new, old = _Allowance(_READ_ALL_BYTES, _READ_FILES), _Allowance(_READ_ALL_BYTES, _READ_FILES)
+    for entry in touched:
+        pair = _contents_of(entry, sizes)
+        if pair is not None and (new.takes(sizes[pair[1]]) if pair[1] else old.takes(sizes[pair[0]])):
+            yield pair
+
+
 def _list_objects(touched: Iterable[Touched]) -> Iterator[str]:
-    """Yield the objects to measure: all current ones, and at the end the previous ones."""
+    """Yield the objects to measure: the current ones, and the previous ones."""
     for entry in touched:
         if entry.is_file or entry.mode == LINK:
             yield entry.object
-        if entry.was_file and not entry.commit:
+        if entry.was_file:
             yield entry.before_object
 
 
@@ -182,30 +200,41 @@ def _sizes(mirror: Mirror, objects: set[str]) -> dict[str, int]:
     return sizes
 
 
-def _with_lines(mirror: Mirror, entry: Touched) -> Touched:
-    """Return it with its lines; NUL bytes of two-byte text are dropped."""
-    if entry.was_file:
-        args = ("-U0", "--text", "--no-color", "--no-ext-diff", "--no-textconv")
-        ran = mirror.read("diff", *args, entry.before_object, entry.object)
-    else:
-        ran = mirror.read("cat-file", "blob", entry.object)
-    if ran is None:
+def _read_lines(mirror: Mirror, pairs: Sequence[Pair], sizes: Mapping[str, int]) -> dict[Pair, Lines]:
+    """Return the lines that differ in each pair of objects; nothing for one with a line that is too long."""
+    lines: dict[Pair, Lines] = {}
+    some: list[Pair] = []
+    left_bytes = _READ_ALL_BYTES
+    for pair in pairs:
+        left_bytes -= sum(sizes.get(name, 0) for name in pair)
+        if left_bytes < 0 and some:
+            lines |= _compare_contents(mirror, some)
+            some, left_bytes = [], _READ_ALL_BYTES
+        some.append(pair)
+    return lines | _compare_contents(mirror, some)
+
+
+def _compare_contents(mirror: Mirror, pairs: Sequence[Pair]) -> dict[Pair, Lines]:
+    said = mirror.diff_contents(pairs) if pairs else ""
+    if said is None:
+        half = len(pairs) // 2
+        return (
+            _compare_contents(mirror, pairs[:half]) | _compare_contents(mirror, pairs[half:]) if half else {}
+        )
+    lines: dict[Pair, Lines] = {pair: ([], []) for pair in pairs}
+    return lines | {pairs[number]: some for number, some in _split_lines(said.split("\n"))}
+
+
+def _with_lines(entry: Touched, some: Lines | None) -> Touched:
+    """Return it with its lines; NUL bytes of two-byte text are dropped. None: they are unread."""
+    if some is None:
         return replace(entry, unread=True)
-    rows = ran.split("\n")
-    lines, gone = _split_lines(rows) if entry.was_file else (list(enumerate(rows, start=1)), [])
-    binary = any("\0" in text for _, text in lines)
+    lines, gone = some
     return replace(
         entry,
-        binary=binary,
+        binary=any("\0" in text for _, text in lines),
         lines=tuple((n, _plain(text)) for n, text in lines),
         gone=tuple(map(_plain, gone)),
-    )
-
-
-def _with_what_is_gone(mirror: Mirror, entry: Touched, allowed: bool) -> Touched:
-    text = mirror.read("cat-file", "blob", entry.before_object) if allowed else None
-    return (
-        replace(entry, unread=True) if text is None else replace(entry, gone=tuple(_plain(text).split("\n")))
     )
 
 
@@ -219,8 +248,8 @@ def _plain(text: str) -> str:
     return text.replace("\0", "")
 
 
-def _split_lines(rows: list[str]) -> tuple[list[tuple[int, str]], list[str]]:
-    """Return the added lines of a diff without context, with their numbers, and the removed ones.
+def _split_lines(rows: Iterable[str]) -> Iterator[tuple[int, Lines]]:
+    """Yield the number of each pair in a diff without context, and its lines.
 
     They are counted, since a line may look like a header.
     """
@@ -238,7 +267,9 @@ def _split_lines(rows: list[str]) -> tuple[list[tuple[int, str]], list[str]]:
         elif not gone and not new and (match := _HUNK.match(row)):
             gone, new = int(match["gone"] or 1), int(match["new"] or 1)
             at = int(match["at"])
-    return lines, taken
+        elif not gone and not new and (match := _PAIR.match(row)):
+            lines, taken = [], []
+            yield int(match[1]), (lines, taken)
 
 
 def _lines(rows: Iterable[str]) -> bytes:

@@ -4,7 +4,7 @@ from ledger.events.bounds import RoundBegan, ValidationWaived
 from ledger.events.run import ValidationEnded
 from ledger.rows.limit_answers import GO_ON, STOP, Subject
 from ledger.states import RunState
-from runner.branch.export import export_commit, head_name
+from runner.branch.export import commit_work, export_commit, head_name
 from runner.checks.by_path import checks_of
 from runner.checks.places import GATE, clean_room
 from runner.checks.repair_limits import ask_about_standstill, check_repairs, check_size, describe_failure
@@ -32,7 +32,7 @@ def validate_work(run: RunContext, start: str) -> None:
     if not needs_change and run.spec.validation.waived:
         return  # a person judges
     while True:
-        head = run.checkout.commit_leftovers(f"Work of run {run.spec.run_id} on {run.spec.reference}")
+        head = commit_work(run, f"Work of run {run.spec.run_id} on {run.spec.reference}", start)
         if needs_change and not has_changes(run, head, start):
             return
         head = export_commit(run, publish_early(run) or head)

@@ -22,10 +22,12 @@ def test_commits_lead_to_what_is_behind_them() -> None:
 def test_only_a_straight_line_of_commits_is_told_without_git() -> None:
     behind = {"d": ("c",), "c": ("b",), "m": ("d", "b"), "n": ("m",)}
     known = {name: Commit(name, "t", parents, "", "", "", "", "") for name, parents in behind.items()}
-    assert chain(known, "d", "b") == ("c", "d")
-    assert chain(known, "b", "b") == ()
-    assert [chain(known, head, "b") for head in "nm"] == [None, None]  # a merge
-    assert chain(known, "d", "a") is None  # what is behind `b` was not read
+    assert chain(known, "d", ("b",)) == ("c", "d")
+    assert chain(known, "b", ("b",)) == ()
+    assert [chain(known, head, ("b",)) for head in "nm"] == [None, None]  # a merge
+    assert chain(known, "d", ("a",)) is None  # what is behind `b` was not read
+    assert chain(known, "d", ("b", "c")) == ("d",)
+    assert chain(known, "d", ("c", "m")) is None  # `m` may have `d` behind it
 
 
 def test_a_commit_that_names_a_parent_very_often_is_no_work() -> None:

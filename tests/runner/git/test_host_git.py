@@ -61,7 +61,7 @@ def test_trees_within_trees_do_not_eat_the_host(world: World) -> None:
         (sys.executable, "-c", BOMB), cwd=mirror.path, capture_output=True, text=True, check=True
     )
     with pytest.raises(
-        GitLimitError, match=r"^git diff-tree was stopped because it wanted more than 1500 MB of mem"
+        GitLimitError, match=r"^git diff was stopped because it wanted more than 1500 MB of memory"
     ):
         change_of(mirror, base, made.stdout.strip(), Known((base,), "", ()))
 

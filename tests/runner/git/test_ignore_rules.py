@@ -89,7 +89,7 @@ def test_rules_of_the_host_ignore_nothing(world: World, monkeypatch: pytest.Monk
 
 
 def test_more_rules_than_are_read_stop_the_comparison_and_say_what_to_do(world: World) -> None:
-    mirror, base = mirror_of(world, {".gitignore": "#" * 3_000_000, "a/.gitignore": "#" * 3_000_000})
+    mirror, base = mirror_of(world, {".gitignore": "#\n" * 1_500_000, "a/.gitignore": "#\n" * 1_500_000})
     files = mirror.files(base)
     assert list_ignored(mirror, base, files, frozenset({"b"})) == frozenset()
     with pytest.raises(GitError, match=r"6,000,000 bytes are more than 5,000,000: shorten them on the def"):

@@ -109,6 +109,29 @@ def brought_out(world: World, line: str) -> tuple[Mirror, str, str]:
     return mirror, base, head
 
 
+def test_all_files_are_read_at_once_but_for_one_with_a_line_that_is_too_long(world: World) -> None:
+    world.commit({"gone": "1\n2\n", "changed": "1\n2\n3", "mode": "x\n", "docs/a": "a\n"})
+    line = (
+        "rm gone; chmod +x mode; printf '1\\n+ 2\\n-- a\\n' > changed;"
+        " head -c 2000000 /dev/zero | tr '\\0' x > long; rm -r docs;"
+        " printf '@@ -1 +1 @@\\n' > docs; echo 4 > 'quoted \"'; ln -s long link"
+    )
+    mirror, base, head = brought_out(world, line)
+    change = change_of(mirror, base, head, Known((base,), "", ()))
+    read = {touched.path: (touched.lines, touched.gone) for touched in change.touched if not touched.unread}
+    assert read == {
+        "gone": ((), ("1", "2")),
+        "changed": (((2, "+ 2"), (3, "-- a")), ("2", "3")),
+        "mode": ((), ()),
+        "docs": (((1, "@@ -1 +1 @@"),), ()),
+        "docs/a": ((), ("a",)),
+        'quoted "': (((1, "4"),), ()),
+        "link": ((), ()),
+    }
+    assert [touched.path for touched in change.touched if touched.unread] == ["long"]
+    assert sorted(mirror.list_entries(head)) == sorted(mirror.query("ls-tree", "-r", head).splitlines())
+
+
 @pytest.mark.parametrize(("guard", "line", "said"), [pytest.param(*one[1:], id=one[0]) for one in TRIES])
 def test_no_way_around_a_guard_is_overlooked(world: World, guard: Guards, line: str, said: str) -> None:
     world.commit({"infra/main.tf": "x\n", "docs/a": "a\n"})
