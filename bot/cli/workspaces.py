@@ -58,7 +58,7 @@ def command(
     with _home.open_request() as request, event_store.reading(request.site.engine) as db:
         card = _home.find_card(db, name) if name else None
         listed = workspaces.longest_unused(
-            db, None, query.wanted(request.site.clock()), card_id=card.card_id if card else None,
+            db, None, query.read_filter(request.site.clock()), card_id=card.card_id if card else None,
             limit=MAX_AT_ONCE,
         )  # fmt: skip
     if cleans:

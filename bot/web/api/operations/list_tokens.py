@@ -4,11 +4,11 @@ from datetime import datetime
 
 from pydantic import Field
 
+from bot.web.api.clean_rows import copy_fields
 from bot.web.api.operation import ApiModel, ApiRequest, Nothing
 from ledger.log import event_store
 from ledger.queue import api_tokens
 from ledger.queue.api_tokens import Scope
-from runner.text.untrusted import without_invisible as clean
 
 PATH = "/tokens"
 COLUMNS = ("token_id", "name", "login", "scopes", "until", "uses", "used_at")
@@ -41,18 +41,4 @@ def run(call: ApiRequest, _given: Nothing) -> TokenList:
     now, user_id = call.site.clock(), None if call.is_operators else call.visit.user_id
     with event_store.reading(call.site.engine) as db:
         rows = api_tokens.list_living(db, now, user_id=user_id)
-    return TokenList(
-        tokens=[
-            TokenInList(
-                token_id=row.token_id,
-                name=clean(row.name),
-                login=row.login,
-                scopes=list(map(Scope, row.scopes)),
-                made_at=row.made_at,
-                until=row.until,
-                uses=row.uses,
-                used_at=row.used_at,
-            )
-            for row in rows
-        ]
-    )
+    return TokenList(tokens=[TokenInList(**copy_fields(TokenInList, row)) for row in rows])
