@@ -39,17 +39,17 @@ class HostInList(ApiModel):
     version: str
 
 
-class HostList(ApiModel):
+class ListedHosts(ApiModel):
     """A page of hosts, for an account that may write to a board's policy."""
 
     hosts: list[HostInList] = Field(description="By name")
     next: str = Field(description="Pass it as `after` for the next page; empty on the last one")
 
 
-Input, Output = HostQuery, HostList
+Input, Output = HostQuery, ListedHosts
 
 
-def run(call: ApiRequest, given: HostQuery) -> HostList:
+def run(call: ApiRequest, given: HostQuery) -> ListedHosts:
     """Return a page of them. Raises ApiError, BusyError."""
     operated = {board.board_id for board in call.site.list_operated_boards(call.visit)}
     if not (operated or call.is_operators):
@@ -60,7 +60,7 @@ def run(call: ApiRequest, given: HostQuery) -> HostList:
         listed = describe_hosts(db, None if call.is_operators else operated)
     page = [it for it in listed if it.host > given.after][: given.limit]
     more = page and page[-1].host != listed[-1].host
-    return HostList(hosts=page, next=page[-1].host if more else "")
+    return ListedHosts(hosts=page, next=page[-1].host if more else "")
 
 
 def describe_hosts(db: Connection, boards: Collection[BoardId | None] | None) -> list[HostInList]:
