@@ -19,6 +19,7 @@ from ledger.errors import CardinalError, OlderLedgerError
 from ledger.ids import CardId, RunId
 from ledger.lifecycle.open import open_ledger
 from ledger.log import event_store
+from ledger.queue import hosts
 from ledger.rows.cards import CardRow
 from ledger.rows.runs import RunRow
 from ledger.views import boards, cards, runs
@@ -53,19 +54,16 @@ def settings() -> Config:
 
 
 def absence() -> str:
-    """Return a sentence where neither the program of this home nor a worker elsewhere runs."""
+    """Return a sentence where neither the program of this home nor a host elsewhere shows signs of life."""
     config = settings()
     if lock_file.read_presence(config.home) is not None:
         return ""
-    from bot.system import redis as embedded_redis
-
-    client = embedded_redis.connect_redis(config)
-    try:
-        works = embedded_redis.has_workers(client)
-    finally:
-        client.close()
+    with open_for_reading() as db:
+        known_hosts = hosts.list_hosts(db)
+    if any(map(known_hosts.is_alive, known_hosts.rows)):
+        return ""
     up = program.of_home(config.home)
-    return "" if works else f"`{up}` is not running in {config.home}: nothing happens until you start it"
+    return f"`{up}` is not running in {config.home}: nothing happens until you start it"
 
 
 def open_engine(config: Config) -> Engine:

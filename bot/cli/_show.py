@@ -8,7 +8,7 @@ import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 
@@ -24,7 +24,7 @@ C = TypeVar("C", bound=Callable[..., Any])
 CELL = 500
 METADATA = "metadata"
 UNBOUND = 10_000  # columns where nobody looks at them: a line is never wrapped there
-PROSE = ("title", "why", "error")  # what is wrapped, in columns of this width at least
+PROSE = ("title", "why", "error", "because", "problem")  # what is wrapped, in columns of this width at least
 PROSE_WIDTH = 24
 FILTERS = {
     "state": "Only cards in this state, such as failed.",
@@ -126,16 +126,17 @@ def table(
             yield from textwrap.wrap(text, width - GAP, initial_indent=INDENT, subsequent_indent=INDENT)
 
 
-def answer_rows(
-    listed: Sequence[Mapping[str, Any]], columns: Sequence[str] = (), *, empty: str = ""
-) -> Iterable[str]:
-    """Yield the table of a list in an answer of the API: of these columns, or of all that hold one fact."""
+def answer_rows(listed: Iterable[object], columns: Sequence[str] = (), *, empty: str = "") -> Iterable[str]:
+    """Yield the table of a list in an answer of the API, or of rows: of these columns, or of all that hold
+    one fact.
+    """
+    documents = [cast("dict[str, Any]", _simple(row)) for row in listed]
     columns = columns or [
-        name for row in listed[:1] for name, it in row.items() if not isinstance(it, list | dict)
+        name for row in documents[:1] for name, it in row.items() if not isinstance(it, list | dict)
     ]
     rows = [
         [_fact(row, column) if row.get(column) != 0 or column == "exit_code" else "" for column in columns]
-        for row in listed
+        for row in documents
     ]
     return table(list(map(_label, columns)), rows, empty=empty)
 
@@ -199,8 +200,10 @@ def _fact(row: Mapping[str, Any], name: str) -> object:
             return state_word(str(value)) or value
         case str():
             return _time_of(value) or value
-        case bool() | None:
+        case None:
             return value
+        case bool():
+            return "yes" if value else "no"
         case list():
             return ", ".join(_describe_part(it) if isinstance(it, dict) else str(_word(it)) for it in value)
         case dict():
@@ -208,13 +211,17 @@ def _fact(row: Mapping[str, Any], name: str) -> object:
             return ", ".join(
                 f"{key.replace('_', ' ') or unnamed} {_fact({unit: it}, unit)}" for key, it in value.items()
             )
-        case _ if name.endswith("_s") or name == "seconds":
-            return brief(timedelta(seconds=value))
-        case _ if name.startswith("hours_"):
-            return brief(timedelta(hours=value))
         case _ if "usd" in name.split("_"):
             return usd(value) + (AS_REPORTED if row.get("cost_is_reported") else "")
-    return f"{value:g}"
+    return _number(name, value)
+
+
+def _number(name: str, value: float) -> str:
+    if name.endswith("_s") or name == "seconds":
+        return brief(timedelta(seconds=value))
+    if name.startswith("hours_"):
+        return brief(timedelta(hours=value))
+    return str(value) if isinstance(value, int) else f"{value:g}"
 
 
 def _time_of(text: str) -> datetime | None:

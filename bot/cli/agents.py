@@ -1,7 +1,6 @@
 """`cardinal agents`: who can work on cards here, with the operator's own; checks, trials and images."""
 
 import time
-from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 
 import click
@@ -9,7 +8,7 @@ import click
 from bot.admin.doctor.runner import image_command, image_of, lacks_program
 from bot.admin.images import context
 from bot.cli import CliError, _home
-from bot.cli._show import clean, json_option, show, table
+from bot.cli._show import answer_rows, clean, json_option, show
 from bot.runspec import policy_fields
 from bot.runspec.host_paths import make_host_paths
 from bot.system import model_keys
@@ -21,7 +20,6 @@ from runner.errors import RunnerError
 from runner.run.provider import how_to_pay
 from runner.session import chat
 
-_HEADS = ("agent", "version", "protocol", "whose key", "metered by", "image", "why")
 _PROMPT = "Say in one short sentence that you can hear me. Use no tools."
 _TRIAL_S = 180.0
 
@@ -74,13 +72,8 @@ def command(check: bool, tried: str | None, model: str, built: str | None, as_js
         )
         return
     rows = [_facts_of(name, config, checks=check) for name in agents.names(config.agents)]
-    show({"agents": [asdict(row) for row in rows]}, as_json=as_json, text=lambda: _lines(rows))
+    show({"agents": [asdict(row) for row in rows]}, as_json=as_json, text=lambda: answer_rows(rows))
     raise SystemExit(1 if any(row.problem for row in rows) else 0)
-
-
-def _lines(rows: Iterable[AgentFacts]) -> Iterable[str]:
-    cells = ([clean(str(cell)) for cell in asdict(row).values()] for row in rows)
-    return table(_HEADS, cells, empty="")
 
 
 def _facts_of(name: str, config: Config, *, checks: bool) -> AgentFacts:

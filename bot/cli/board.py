@@ -47,7 +47,7 @@ def command(column: str | None, limit: int, markdown: bool, as_json: bool, **giv
                 raise card_filters.unknown_word("column", column, dict.fromkeys(chain(*names.values())))
             # What one board knows narrows the others to nothing.
             job_filter = check_fields(JobFilter, {name: it for name, it in given.items() if it is not None})
-            jobs = job_filter.wanted(db, [board.scope for board in visible_boards])
+            jobs = job_filter.read_filter(db, [board.scope for board in visible_boards])
         described = [
             show_board.describe_board(request, board, jobs, column=column or "", limit=limit)
             for board in visible_boards

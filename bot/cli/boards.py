@@ -2,22 +2,20 @@
 
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from bot.admin import boards as served
-from bot.admin.setup.errors import MissingWishError
-from bot.bootstrap import Services, open_services
 from bot.cli import _home
 from bot.cli._described import CommandGroup
-from bot.cli._show import clean, json_option, show, table
-from bot.cli.init import REPOSITORY
-from bot.state import served_boards
+from bot.cli._show import answer_rows, clean, json_option, show
 from bot.state.served_boards import ServedBoard
 from bot.system.setting_types import BoardAddress, board_address
-from ledger.views import boards, runs
+from bot.web.api.operations import list_boards
 
-HEADS = ("board", "title", "policy in", "weight", "runs")
+if TYPE_CHECKING:  # the list does not wait for GitHub's client
+    from bot.bootstrap import Services
+
 MAX_WEIGHT = 100
 
 
@@ -52,21 +50,9 @@ def _list(as_json: bool) -> None:
     Example:
       cardinal boards list --json
     """
-    config = _home.settings()
-    with _home.open_for_reading() as db:
-        known = {row.board_id: row for row in boards.list_served(db)}
-        documents = [
-            {
-                "board": str(board.address),
-                "title": known[board.board_id].title if board.board_id in known else "",
-                "policy_repository": board.home_repository,
-                "weight": board.weight,
-                "runs": len(runs.list_held(db, board.board_id)) if board.board_id else 0,
-            }
-            for board in served_boards.all_served(db, config)
-        ]
-    rows = (tuple(str(word) for word in document.values()) for document in documents)
-    show(documents, as_json=as_json, text=lambda: table(HEADS, rows, empty="no boards are served yet"))
+    answer = _home.run_operation(list_boards, {})
+    rows = answer_rows(answer["boards"], list_boards.COLUMNS, empty="no boards are served yet")
+    show(answer, as_json=as_json, text=lambda: rows)
 
 
 @command.command("add")
@@ -88,6 +74,10 @@ def _add(board: BoardAddress, home: str, weight: int, as_json: bool) -> None:
       cardinal boards add acme/2
       cardinal boards add acme/2 --weight 3
     """
+    from bot.admin import boards as served
+    from bot.admin.setup.errors import MissingWishError
+    from bot.cli.init import REPOSITORY
+
     if home and not REPOSITORY.fullmatch(home):
         raise MissingWishError("--policy-repository needs an owner and a name, such as acme/board")
     served_board = ServedBoard(*board, home, weight=weight)
@@ -108,11 +98,15 @@ def _remove(board: BoardAddress, as_json: bool) -> None:
     Example:
       cardinal boards remove acme/2
     """
+    from bot.admin import boards as served
+
     with _services() as services:
         served.remove_board(services, board)
     show({"removed": str(board)}, as_json=as_json, text=lambda: (f"Cardinal no longer serves {board}",))
 
 
-def _services() -> Services:
+def _services() -> "Services":
+    from bot.bootstrap import open_services
+
     _home.settings().require_github()
     return open_services(os.environ, Path.cwd())

@@ -5,11 +5,9 @@ from datetime import timedelta
 import click
 
 from bot.cli import _home
-from bot.cli._show import ago, json_option, show, table
+from bot.cli._show import ago, answer_rows, json_option, show
 from bot.system.clock import utc_now
 from bot.web import capture
-
-HEADS = ("file", "bytes")
 
 
 @click.command("capture")
@@ -45,9 +43,9 @@ def command(minutes: int | None, most: int, off: bool, as_json: bool) -> None:
         if request is None
         else f"on, ends {ago(request.until, utc_now())}, at most {request.most} deliveries"
     )
-    rows = [(file.name, file.stat().st_size) for file in files]
+    kept = [{"file": file.name, "size_bytes": file.stat().st_size} for file in files]
     show(
-        {"capture": state, "folder": config.home / capture.FOLDER, "kept": [name for name, _ in rows]},
+        {"capture": state, "folder": config.home / capture.FOLDER, "kept": [it["file"] for it in kept]},
         as_json=as_json,
-        text=lambda: (f"capture is {state}", *table(HEADS, rows, empty="nothing kept yet")),
+        text=lambda: (f"capture is {state}", *answer_rows(kept, empty="nothing kept yet")),
     )

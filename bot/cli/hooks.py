@@ -10,7 +10,7 @@ import click
 from bot.admin.clone import hooks
 from bot.admin.clone.hooks import HookPlace, HookState
 from bot.cli._described import CommandGroup
-from bot.cli._show import clean, clone_option, json_option, show, table
+from bot.cli._show import answer_rows, clean, clone_option, json_option, show
 from ledger.errors import CardinalError
 from rules.text import code
 
@@ -20,7 +20,7 @@ NO_POLICY = (
 )
 PROPOSE = "name some that take seconds. `cardinal policy propose` looks for them"
 MOVE = "move those of `full` that take seconds there"
-HEADS = ("hook", "state", "file")
+COLUMNS = ("name", "state", "path")
 FOLDER = clone_option("A folder of the clone, or a bare repository.")
 
 
@@ -120,7 +120,7 @@ def _what_it_checks(folder: Path, places: tuple[HookPlace, ...]) -> str:
 
 def _print(places: tuple[HookPlace, ...], folder: Path, *, as_json: bool) -> None:
     def text() -> Iterable[str]:
-        yield from table(HEADS, ((hook.name, hook.state, hook.path) for hook in places), empty="no hooks")
+        yield from answer_rows(places, COLUMNS, empty="no hooks")
         for hook in places:
             if hook.chained:
                 yield clean(f"{hook.name} also runs the hook that was there before")

@@ -1,19 +1,16 @@
 """`cardinal hosts`: the machines that work on this ledger's runs."""
 
 from collections.abc import Callable
-from dataclasses import asdict
 from functools import partial
 
 import click
 from sqlalchemy import Connection
 
 from bot.cli import _home
-from bot.cli._show import ago, clean, json_option, show, table
+from bot.cli._show import answer_rows, clean, json_option, show
+from bot.web.api.operations import list_hosts
 from ledger.errors import CardinalError
-from ledger.queries.hosts import statuses
 from ledger.queue import hosts
-
-HEADS = ("host", "state", "heartbeat", "runs", "labels", "version")
 
 
 class UnlistedHostError(CardinalError):
@@ -57,24 +54,9 @@ def command(drain: str | None, undrain: str | None, remove: str | None, as_json:
     for name, change in ((drain, draining), (undrain, undraining), (remove, _remove)):
         if name is not None:
             _change(name, partial(change, name=name))
-    with _home.open_for_reading() as db:
-        listed = statuses(db)
-    documents = [
-        {**asdict(host.row), "state": host.state, "runs": len(host.runs), "run_ids": host.runs}
-        for host in listed
-    ]
-    rows = (
-        (
-            host.row.name,
-            host.state,
-            ago(host.row.seen_at, host.at),
-            host.used,
-            " ".join(host.row.labels),
-            host.row.version,
-        )
-        for host in listed
-    )
-    show(documents, as_json=as_json, text=lambda: table(HEADS, rows, empty="no hosts yet"))
+    answer = _home.run_operation(list_hosts, {})
+    rows = answer_rows(answer["hosts"], list_hosts.COLUMNS, empty="no hosts yet")
+    show(answer, as_json=as_json, text=lambda: rows)
 
 
 def _remove(db: Connection, name: str) -> bool:

@@ -5,13 +5,13 @@ from dataclasses import asdict
 import click
 
 from bot.cli import _home
-from bot.cli._show import json_option, show, table
+from bot.cli._show import answer_rows, json_option, show
 from bot.system import model_keys
 from bot.system.clock import utc_now
 from runner import agents
 from runner.gateway.models.prices import list_prices
 
-HEADS = ("provider", "model", "input", "output", "context", "agents")
+COLUMNS = ("provider", "model", "input_usd", "output_usd", "context_tokens", "own", "agents")
 _SAME = {"subscription": "anthropic"}  # whose protocol a payer speaks
 NONE = "no model: set a provider's key, as docs/agents.md says"
 
@@ -22,8 +22,8 @@ NONE = "no model: set a provider's key, as docs/agents.md says"
 def command(text: str, as_json: bool) -> None:
     """List the models that this Cardinal's keys pay for.
 
-    Prices are dollars per million tokens of input and output; those with a star are the operator's own
-    (CARDINAL_PRICES). The gateway refuses every other model of these providers. "agents" names those that
+    Prices are dollars per million tokens of input and output; the operator's own (CARDINAL_PRICES) are
+    marked. The gateway refuses every other model of these providers. "agents" names those that
     mean this model by `default` or `small`. With TEXT, only models whose name has it.
 
     \b
@@ -40,19 +40,8 @@ def command(text: str, as_json: bool) -> None:
         if text.casefold() in it.model.casefold()
     ]
     documents = [{"provider": name, **asdict(it), "agents": means} for name, it, means in listed]
-    rows = (
-        (
-            name,
-            it.model,
-            f"{it.input_usd:.2f}{'*' if it.own else ''}",
-            f"{it.output_usd:.2f}",
-            f"{it.context_tokens:,}" if it.context_tokens else "",
-            ", ".join(means),
-        )
-        for name, it, means in listed
-    )
-    empty = f"no model has {text} in its name" if text else NONE
-    show(documents, as_json=as_json, text=lambda: table(HEADS, rows, empty=empty))
+    rows = answer_rows(documents, COLUMNS, empty=f"no model has {text} in its name" if text else NONE)
+    show(documents, as_json=as_json, text=lambda: rows)
 
 
 def _meaning(protocol: str, model: str) -> list[str]:

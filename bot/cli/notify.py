@@ -2,6 +2,7 @@
 
 import secrets
 import sys
+from itertools import starmap
 from pathlib import Path
 
 import click
@@ -10,7 +11,7 @@ from pydantic import ValidationError
 from bot import frontends
 from bot.cli import _home
 from bot.cli._described import CommandGroup
-from bot.cli._show import clean, json_option, show, table
+from bot.cli._show import answer_rows, clean, json_option, show
 from bot.frontends import NewsItem, Notice, UnfitAddressError
 from bot.outbox import subscribers
 from bot.system.clock import utc_now
@@ -19,7 +20,6 @@ from rules.chatops.notices import DIGEST_MINUTES, Subscriber
 from rules.intents.outbound import NoticeKind
 
 QUIET = " and ".join(kind for kind in NoticeKind if not kind.is_loud)
-HEADS = ("name", "kinds", "boards", "quiet", "digest", "escalates")
 
 
 class NotifyError(CardinalError):
@@ -112,24 +112,25 @@ def _list(as_json: bool) -> None:
     """
     known = subscribers.read(_folder())
     documents = [_document(name, subscriber) for name, subscriber in known.items()]
-    rows = (_row(name, subscriber) for name, subscriber in known.items())
-    show(documents, as_json=as_json, text=lambda: table(HEADS, rows, empty="no subscribers"))
+    rows = answer_rows(starmap(_row, known.items()), empty="no subscribers")
+    show(documents, as_json=as_json, text=lambda: rows)
 
 
 def _document(name: str, subscriber: Subscriber) -> dict[str, object]:
     return {"name": name, **subscriber.model_dump(mode="json", exclude={"address"})}
 
 
-def _row(name: str, subscriber: Subscriber) -> tuple[str, ...]:
+def _row(name: str, subscriber: Subscriber) -> dict[str, str]:
     quiet = f"{subscriber.quiet_from:%H:%M}-{subscriber.quiet_until:%H:%M} {subscriber.time_zone}"
-    return (
-        name,
-        ", ".join(subscriber.kinds),
-        ", ".join(subscriber.boards) or "all",
-        quiet if subscriber.quiet_from != subscriber.quiet_until else "",
-        f"{subscriber.digest_minutes} min" if subscriber.digest_minutes else "",
-        f"to {subscriber.escalate_to} after {subscriber.escalate_hours} h" if subscriber.escalate_to else "",
-    )
+    escalation = f"to {subscriber.escalate_to} after {subscriber.escalate_hours} h"
+    return {
+        "name": name,
+        "kinds": ", ".join(subscriber.kinds),
+        "boards": ", ".join(subscriber.boards) or "all",
+        "quiet": quiet if subscriber.quiet_from != subscriber.quiet_until else "",
+        "digest": f"{subscriber.digest_minutes} min" if subscriber.digest_minutes else "",
+        "escalates": escalation if subscriber.escalate_to else "",
+    }
 
 
 @command.command("remove")

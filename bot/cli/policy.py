@@ -170,7 +170,7 @@ def profiles(as_json: bool) -> None:
       cardinal policy profiles
     """
     profiles = [_profile(*part) for part in PROFILES.all()]
-    show(profiles, as_json=as_json, text=lambda: [row for profile in profiles for row in _described(profile)])
+    show(profiles, as_json=as_json, text=lambda: [row for profile in profiles for row in _describe(profile)])
 
 
 @command.command("recipes")
@@ -217,7 +217,7 @@ def _profile(name: str, part: BuiltInProfile) -> dict[str, object]:
     return {"name": name, "what": charter(part), "text": part.TEXT, **suggested}
 
 
-def _described(profile: dict[str, object]) -> Iterable[str]:
+def _describe(profile: dict[str, object]) -> Iterable[str]:
     yield f"{profile['name']}: {profile['what']}"
     yield from text_block(str(profile["text"]))
     for tier in ("setup", "fast", "full", "start", "address", "skills"):

@@ -1,9 +1,13 @@
-"""`cardinal replay`: try deliveries and acts again that were put aside."""
+"""`cardinal replay`: try deliveries and acts again that were put aside.
+
+Their list is not an operation of the API: they belong to no repository by which an account's rights could be
+told, and the page *Health* has them for operators.
+"""
 
 import click
 
 from bot.cli import _home
-from bot.cli._show import ago, clean, json_option, show, table
+from bot.cli._show import answer_rows, clean, json_option, show
 from bot.outbox import handlers
 from bot.scheduler import queues
 from bot.state.hang_guard import delivery_name
@@ -15,8 +19,8 @@ from ledger.log import event_store
 from ledger.queue import hangs, inbox, outbox
 from ledger.views import remotes
 
-HEADS = ("delivery", "event", "action", "received", "attempts", "error")
-ACT_HEADS = ("act", "key", "given up", "error")
+COLUMNS = ("delivery_id", "event", "action", "received_at", "attempts", "error")
+ACT_COLUMNS = ("act", "key", "at", "because")
 
 
 class NotQuarantinedError(CardinalError):
@@ -63,9 +67,9 @@ def _replay_acts(keys: tuple[str, ...], everything: bool, as_json: bool) -> None
             rows = [row for row in remotes.list_given_up(db) if handlers.can_repeat(row)]
             kept = {row.key: row for row in rows if outbox.get(db, row.key) is None}  # else it is in line
         if not keys and not everything:
-            lines = ((row.act, row.key, ago(row.at, now), row.because) for row in kept.values())
             listed = tuple(kept.values())
-            show(listed, as_json=as_json, text=lambda: table(ACT_HEADS, lines, empty="nothing was given up"))
+            lines = answer_rows(listed, ACT_COLUMNS, empty="nothing was given up")
+            show(listed, as_json=as_json, text=lambda: lines)
             return
         chosen = tuple(kept) if everything else tuple(map(EntryKey, keys))
         with event_store.writing(engine) as db:
@@ -76,16 +80,13 @@ def _replay_acts(keys: tuple[str, ...], everything: bool, as_json: bool) -> None
 
 
 def _replay_deliveries(deliveries: tuple[str, ...], everything: bool, as_json: bool) -> None:
-    config, now = _home.settings(), utc_now()
+    config = _home.settings()
     with _home.ledger_opened() as engine:
         with event_store.reading(engine) as db:
             aside = inbox.list_quarantined(db)
         if not deliveries and not everything:
-            rows = (
-                (row.delivery_id, row.event, row.action, ago(row.received_at, now), row.attempts, row.error)
-                for row in aside
-            )
-            show(aside, as_json=as_json, text=lambda: table(HEADS, rows, empty="nothing is quarantined"))
+            rows = answer_rows(aside, COLUMNS, empty="nothing is quarantined")
+            show(aside, as_json=as_json, text=lambda: rows)
             return
         chosen = tuple(row.delivery_id for row in aside) if everything else tuple(map(DeliveryId, deliveries))
         with event_store.writing(engine) as db:

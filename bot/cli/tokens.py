@@ -7,18 +7,11 @@ import click
 
 from bot.cli import _home
 from bot.cli._described import CommandGroup
-from bot.cli._show import ago, clean, json_option, show, table
-from bot.github.api import roles
-from bot.github.client import Hub
-from bot.github.errors import NotFoundError
-from bot.state import served_boards
-from bot.system import people
+from bot.cli._show import answer_rows, clean, json_option, show
 from bot.system.clock import utc_now
 from ledger.errors import CardinalError
 from ledger.queue import api_tokens
 from ledger.queue.api_tokens import MAX_NAME, MEANING, Scope
-
-HEADS = ("id", "token", "account", "scope", "ends", "uses", "last used")
 
 
 class UnknownTokenError(CardinalError):
@@ -78,6 +71,12 @@ def _add(name: str, login: str, scope: str, days: int, as_json: bool) -> None:
     Example:
       cardinal tokens add ci --login acme-bot --scope act --days 30
     """
+    from bot.github.api import roles
+    from bot.github.client import Hub
+    from bot.github.errors import NotFoundError
+    from bot.state import served_boards
+    from bot.system import people
+
     config, now = _home.settings(), utc_now()
     config.require_github()
     with _home.open_for_reading() as db:
@@ -110,26 +109,11 @@ def _list(as_json: bool) -> None:
     Example:
       cardinal tokens list
     """
-    now = utc_now()
-    with _home.open_for_reading() as db:
-        rows = [row for row in api_tokens.every(db) if row.lives(now)]
-    shown = (
-        (
-            row.token_id,
-            row.name,
-            row.login,
-            " ".join(row.scopes),
-            ago(row.until, now),
-            row.uses,
-            ago(row.used_at, now),
-        )
-        for row in rows
-    )
-    show(
-        [asdict(row) for row in rows],
-        as_json=as_json,
-        text=lambda: table(HEADS, shown, empty="no valid tokens"),
-    )
+    from bot.web.api.operations import list_tokens  # help does not wait for the API
+
+    answer = _home.run_operation(list_tokens, {})
+    rows = answer_rows(answer["tokens"], list_tokens.COLUMNS, empty="no valid tokens")
+    show(answer, as_json=as_json, text=lambda: rows)
 
 
 @command.command("revoke")

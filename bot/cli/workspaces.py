@@ -2,23 +2,22 @@
 
 import os
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from bot.bootstrap import Services, open_services
 from bot.cli import CliError, _home
 from bot.cli._show import answer_rows, clean, json_option, show
-from bot.reactor import reactor
-from bot.scheduler import cleanup
 from bot.state.run_filters import MAX_DAYS
-from bot.web.acting import record
 from bot.web.api.operation import check_fields
 from bot.web.api.operations import list_workspaces
 from ledger.log import event_store
 from ledger.queries import workspaces
 from ledger.views import workspaces as of_place
 from rules.commands import clean as cleaning
+
+if TYPE_CHECKING:  # the list does not wait for GitHub's client
+    from bot.bootstrap import Services
 
 MAX_AT_ONCE = list_workspaces.MAX_LISTED
 
@@ -59,7 +58,7 @@ def command(
     with _home.open_request() as request, event_store.reading(request.site.engine) as db:
         card = _home.find_card(db, name) if name else None
         listed = workspaces.longest_unused(
-            db, None, query.wanted(request.site.clock()), card_id=card.card_id if card else None,
+            db, None, query.read_filter(request.site.clock()), card_id=card.card_id if card else None,
             limit=MAX_AT_ONCE,
         )  # fmt: skip
     if cleans:
@@ -78,6 +77,9 @@ def _clean(
     said = {place: because or "would be removed" for place, because in stays.items()}
     gone = set[str]()
     if yes and not all(stays.values()):
+        from bot.bootstrap import open_services
+        from bot.scheduler import cleanup
+
         with open_services(os.environ, Path.cwd()) as services:
             _ask(services, [it for it in listed if not stays[it.workspace.place]], discard)
             cleanup.clean_up(services)
@@ -105,8 +107,11 @@ def _clean(
     show(report, as_json=as_json, text=lambda: lines or ["no workspaces"])
 
 
-def _ask(services: Services, listed: list[workspaces.ListedWorkspace], discard: bool) -> None:
+def _ask(services: "Services", listed: list[workspaces.ListedWorkspace], discard: bool) -> None:
     """Ask the hosts to remove them, unless that would lose something by now."""
+    from bot.reactor import reactor
+    from bot.web.acting import record
+
     with event_store.writing(services.engine) as db:
         for it in listed:
             now = (row for row in workspaces.of_card(db, it.card.card_id) if row.place == it.workspace.place)

@@ -43,7 +43,6 @@ from bot.system.setting_types import (
 )
 from ledger.errors import CardinalError
 from runner.run.provider import USUAL, TokenPrice
-from runner.run.run_spec import FACTS
 
 TEST_PREFIX = "CARDINAL_TEST_"  # addresses of services for the tests: not settings of Cardinal
 
@@ -407,11 +406,12 @@ def read(environ: Mapping[str, str], cwd: Path) -> Config:
         raise ConfigError((str(error),)) from error
     problems = list(mistakes)
     known = {PREFIX + name.upper(): name for name in FIELDS}
-    problems += [
-        _unknown(name, known)
-        for name in dict.fromkeys((*lines, *filter(_is_own, environ)))
-        if name not in {*known, *USUAL.values(), *FACTS} and not name.startswith(TEST_PREFIX)
-    ]
+    named = dict.fromkeys((*lines, *filter(_is_own, environ)))
+    usual_names = {*known, *USUAL.values()}
+    if others := [name for name in named if name not in usual_names and not name.startswith(TEST_PREFIX)]:
+        from runner.run.run_spec import FACTS  # a run's own programs have them; nobody else waits for it
+
+        problems += [_unknown(name, known) for name in others if name not in FACTS]
     if PREFIX + "HOME" in lines:
         problems.append(f"{PREFIX}HOME cannot be set in a file inside the home: set it in the environment")
     values: dict[str, Any] = {known[name]: text for name, text in given.items() if name in known and text}

@@ -87,14 +87,6 @@ def is_reachable(client: Redis) -> bool:
         return False
 
 
-def has_workers(client: Redis) -> bool:
-    """Return whether a worker that shows signs of life is known to Redis; False where none answers."""
-    try:
-        return any(client.exists(key) for key in get_keys(connection=client))
-    except RedisError:
-        return False
-
-
 @dataclass(frozen=True, slots=True)
 class WorkerSeen:
     """A worker's process as Redis knows it, by the clock of its machine. `queues` in their order."""

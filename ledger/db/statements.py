@@ -34,6 +34,7 @@ Convert = Callable[[Any], Any]
 Row = Sequence[Any]
 Built = Select[Any] | CompoundSelect[Any] | Insert | Update | Delete
 P = ParamSpec("P")
+WHERE = "where"  # the condition of an index, in its `info`: as its dialects' own it would load them all
 MAX_KEPT = 128  # of each kind, with their values, of 2 to 100 KB; a team asks for the same again and again
 
 
@@ -175,6 +176,9 @@ def make_tables(db: Connection, tables: Iterable[Table]) -> None:
 def _making(table: Table, _indexes: tuple[str | None, ...], drivername: str) -> tuple[str, ...]:
     made: list[Any] = []
     mock = create_mock_engine(f"{drivername}://", lambda sql, *_, **__: made.append(sql))
+    for index in table.indexes:
+        if WHERE in index.info:
+            index.dialect_options[mock.dialect.name]["where"] = index.info[WHERE]
     table.create(mock, checkfirst=False)  # it knows which indexes are for one kind of database only
     return tuple(str(sql.compile(dialect=mock.dialect)) for sql in made)
 

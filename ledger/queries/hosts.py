@@ -33,11 +33,6 @@ class HostStatus:
     def silence(self) -> timedelta:
         return self.at - self.row.seen_at
 
-    @property
-    def used(self) -> str:
-        """How many of its places for runs are taken, of how many."""
-        return f"{len(self.runs)} of {self.row.slots}"
-
 
 def statuses(db: Connection) -> tuple[HostStatus, ...]:
     known_hosts, at_work = hosts.list_hosts(db), dict[str, list[RunId]]()

@@ -79,7 +79,7 @@ def make(
     lives: timedelta,
 ) -> tuple[str, TokenRow]:
     """Return a new token's text, which is kept nowhere, and its row. Raises TooManyTokensError."""
-    if sum(row.lives(now) for row in of_user(db, user_id)) >= MAX_OF_ONE:
+    if len(list_living(db, now, user_id=user_id)) >= MAX_OF_ONE:
         raise TooManyTokensError(login)
     text = f"{PREFIX}{secrets.token_hex(24)}"
     row = TokenRow(
@@ -105,14 +105,10 @@ def find(db: Connection, text: str, now: datetime) -> TokenRow | None:
     return next((row for row in rows if row.lives(now)), None)
 
 
-def of_user(db: Connection, user_id: int) -> tuple[TokenRow, ...]:
-    """Return all tokens of an account, also those that are over, the newest last."""
-    return list_rows(db, TokenRow, api_tokens, "made_at", user_id=user_id)
-
-
-def every(db: Connection) -> tuple[TokenRow, ...]:
-    """Return all tokens, also those that are over, the newest last."""
-    return list_rows(db, TokenRow, api_tokens, "made_at")
+def list_living(db: Connection, now: datetime, *, user_id: int | None) -> tuple[TokenRow, ...]:
+    """Return the tokens that are not over, of an account or of all, the newest last."""
+    rows = list_rows(db, TokenRow, api_tokens, "made_at", **({} if user_id is None else {"user_id": user_id}))
+    return tuple(row for row in rows if row.lives(now))
 
 
 def revoke(db: Connection, token_id: str, now: datetime, *, user_id: int | None = None) -> bool:

@@ -6,7 +6,7 @@ from typing import Any
 from sqlalchemy import Connection, Index, Select, Table, text
 
 from ledger.db.rows import add, all_rows, change, columns, find, list_rows, pick, record, setter, value
-from ledger.db.statements import statement
+from ledger.db.statements import WHERE, statement
 from ledger.db.tables import VIEWS
 from ledger.event import Recorded
 from ledger.events.budget import BudgetRaised, BudgetReserved
@@ -61,7 +61,7 @@ budgets = Table(
     "view_budgets",
     VIEWS,
     *columns(BudgetRow, "run_id"),
-    Index("view_budgets_open", "board_id", sqlite_where=_OPEN, postgresql_where=_OPEN),
+    Index("view_budgets_open", "board_id", info={WHERE: _OPEN}),
 )
 fold = Fold()
 

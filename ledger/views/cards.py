@@ -28,7 +28,7 @@ from ledger.db.rows import (
     setter,
     value,
 )
-from ledger.db.statements import Statement, statement
+from ledger.db.statements import WHERE, Statement, statement
 from ledger.db.tables import VIEWS
 from ledger.event import Recorded
 from ledger.events.access import RepositoryMoved
@@ -95,15 +95,14 @@ cards = Table(
     Index("view_cards_repository", "board_id", "repository", "created_at"),
     Index("view_cards_work", "board_id", "work_repository", "created_at"),
     Index("view_cards_newest", "board_id", "archived", "state_at"),
-    Index("view_cards_run", "run_id", sqlite_where=_HAS_RUN, postgresql_where=_HAS_RUN),
+    Index("view_cards_run", "run_id", info={WHERE: _HAS_RUN}),
     Index("view_cards_issue", "repository", "number"),
     Index("view_cards_content", "content_id"),
     Index("view_cards_pull", "pull_repository", "pull_number"),
     Index(
         "view_cards_lane",
         *("pull_repository", "board_id", "pull_state"),
-        sqlite_where=IS_IN_LANE,
-        postgresql_where=IS_IN_LANE,
+        info={WHERE: IS_IN_LANE},
     ),
     Index("view_cards_head", "pull_head"),
 )

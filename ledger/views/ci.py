@@ -17,6 +17,7 @@ from ledger.db.rows import (
     pick,
     value,
 )
+from ledger.db.statements import WHERE
 from ledger.db.tables import VIEWS
 from ledger.event import Recorded
 from ledger.events.branch import RunChosen
@@ -45,7 +46,7 @@ ci = Table(
     "view_ci",
     VIEWS,
     *columns(CiRow, "card_id"),
-    Index("view_ci_waiting", "since", sqlite_where=_WAITS, postgresql_where=_WAITS),
+    Index("view_ci_waiting", "since", info={WHERE: _WAITS}),
 )
 failures = Table("view_ci_failures", VIEWS, *columns(CheckFailureRow, "card_id", "name", long=("log",)))
 fold = Fold()

@@ -37,7 +37,7 @@ from ledger.db.rows import (
     value,
     values,
 )
-from ledger.db.statements import Statement, statement
+from ledger.db.statements import WHERE, Statement, statement
 from ledger.db.tables import VIEWS
 from ledger.errors import IllegalStepError
 from ledger.event import Event, Recorded
@@ -93,14 +93,9 @@ runs = Table(
     Column("card_created_at", Moment, nullable=False),
     Index("view_runs_card", "card_id", "serial"),
     Index("view_runs_work", "board_id", "repository", "card_created_at"),
-    Index("view_runs_parked", "serial", sqlite_where=_PARKED, postgresql_where=_PARKED),
-    Index("view_runs_held", "board_id", sqlite_where=_HELD, postgresql_where=_HELD),
-    Index(
-        "view_runs_queue",
-        *("board_id", "column", "rank", "serial"),
-        sqlite_where=_QUEUED,
-        postgresql_where=_QUEUED,
-    ),
+    Index("view_runs_parked", "serial", info={WHERE: _PARKED}),
+    Index("view_runs_held", "board_id", info={WHERE: _HELD}),
+    Index("view_runs_queue", "board_id", "column", "rank", "serial", info={WHERE: _QUEUED}),
 )
 IS_ATTEMPT = and_(runs.c.kind != CHECK, runs.c.kind != RERUN)  # at its card
 fold = Fold()

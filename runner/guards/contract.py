@@ -2,9 +2,10 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from runner.run.run_spec import Guards
+if TYPE_CHECKING:  # their names alone are read, too
+    from runner.run.run_spec import Guards
 
 NOTHING, EXECUTABLE, LINK, SUBMODULE = "000000", "100755", "120000", "160000"  # modes, as git has them
 
@@ -100,7 +101,7 @@ class Guard(Protocol):
     ACTION: str  # ask or deny, where the policy does not have its key
     LOAD: Callable[[], object] | None = None  # what takes it long before its first change
 
-    def find_breaches(self, change: Change, rules: Guards) -> Iterator[Breach]:
+    def find_breaches(self, change: Change, rules: "Guards") -> Iterator[Breach]:
         """Yield the breaches of the rules."""
 
 

@@ -111,7 +111,8 @@ def scaled(tmp_path_factory: pytest.TempPathFactory, forge: Forge) -> Iterator[S
 def hosts(stack: Stack) -> dict[str, str]:
     """Return the state of every host, by its name."""
     listed = stack.run("workers", "cardinal", "hosts", "--json")
-    return {host["name"]: host["state"] for host in json.loads(listed.stdout or "[]")}
+    answer = json.loads(listed.stdout or '{"hosts": []}')
+    return {host["host"]: host["state"] for host in answer["hosts"]}
 
 
 def test_two_hosts_with_homes_of_their_own_share_ledger_redis_and_store(scaled: Stack) -> None:

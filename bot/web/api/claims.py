@@ -78,7 +78,7 @@ def claim_card(call: SiteRequest, card: CardRow, lease_s: int) -> tuple[Claim, s
 
     Raises ApiError, GithubError, ReusedKeyError.
     """
-    services, card = _served(call, card)
+    services, card = _require_served(call, card)
     _require_readable(call, card)
     text, clock = f"claim {card.card_id} {lease_s}", ledger_clock(services.engine, services.clock)
     role = roles.role_of_account(services.hub, card.repository or "", call.visit.login, call.visit.user_id)
@@ -89,7 +89,7 @@ def claim_card(call: SiteRequest, card: CardRow, lease_s: int) -> tuple[Claim, s
             claimed, seq = _take(db, call, card, role=role, lease_s=lease_s, now=now)
             acted_requests.keep(db, call.key, text, seq, now=now, ttl=KEPT)
             reactor.advance(db, now=now)
-        run, lease = _held(db, call, claimed.run_id, claimed.generation)
+        run, lease = _require_held(db, call, claimed.run_id, claimed.generation)
     told = _brief(services, card, run, clock())
     wake(services)
     return Claim(run, claimed.generation, lease.until), told
@@ -103,10 +103,10 @@ def extend_claim(call: SiteRequest, run: RunRow, generation: int, *, progress: s
     services = _services(call, run)
     with event_store.writing(services.engine) as db:
         now = ledger_clock(services.engine, services.clock)()
-        run, lease = _held(db, call, run.run_id, generation)
+        run, lease = _require_held(db, call, run.run_id, generation)
         stopped = _obey_stop(db, run, lease, now)
         if not stopped:
-            lease = leases.renew(db, lease, ttl_s=max(lease_s or _claimed_s(db, run), MIN_LEASE_S))
+            lease = leases.renew(db, lease, ttl_s=max(lease_s or _read_claim_s(db, run), MIN_LEASE_S))
             line = one_line(progress)
             if line and line != run.last_line:
                 event_store.append(db, Progressed(run.run_id, line), at=now)
@@ -118,7 +118,7 @@ def extend_claim(call: SiteRequest, run: RunRow, generation: int, *, progress: s
     return Claim(run, generation, lease.until, messages)
 
 
-def _claimed_s(db: Connection, run: RunRow) -> int:
+def _read_claim_s(db: Connection, run: RunRow) -> int:
     """Return for how many seconds the run was claimed."""
     claimed = event_store.newest_of(db, f"run:{run.run_id}", RunClaimed, 1)
     return next((event.lease_s for _, event in claimed), 0) or LEASE_S
@@ -140,7 +140,7 @@ def hand_in(
 
     Raises ApiError, GithubError, ReusedKeyError.
     """
-    services, card = _served(call, _card(call, run))
+    services, card = _require_served(call, _card(call, run))
     role = roles.role_of_account(services.hub, card.repository or "", call.visit.login, call.visit.user_id)
     text = f"hand in {run.run_id} {generation} {succeeded} {report}"
     with event_store.writing(services.engine) as db:
@@ -148,7 +148,7 @@ def hand_in(
         stopped = None
         if acted_requests.find(db, call.key, text, now) is None:
             _require_leave(policies.in_force(db, card.board_id), call, role)
-            run, lease = _held(db, call, run.run_id, generation)
+            run, lease = _require_held(db, call, run.run_id, generation)
             told = _report_events(run, report)
             stopped = _obey_stop(db, run, lease, now, told)
             if not stopped:
@@ -172,7 +172,7 @@ def _card(call: SiteRequest, run: RunRow) -> CardRow:
     return card
 
 
-def _served(call: SiteRequest, card: CardRow) -> tuple[Services, CardRow]:
+def _require_served(call: SiteRequest, card: CardRow) -> tuple[Services, CardRow]:
     about = record.readable_card(call.site.services, card.card_id, "claim")
     if about is None:
         raise not_found()
@@ -230,7 +230,7 @@ def _take(
         raise _conflict("restored", "the ledger was restored from a back-up", "ask Cardinal's operator")
     live = snapshot.live_run
     if live is not None and (live.state is not RunState.QUEUED or live.agent != OWN):
-        raise _taken(live)
+        raise _refuse_taken(live)
     if live is None:
         _require_leave(policy, call, role, STARTING)
     run_id = live.run_id if live else _queue(db, policy, snapshot, call.visit.login, now)
@@ -256,7 +256,7 @@ def _take(
     return claim, recorded.seq
 
 
-def _taken(run: RunRow) -> ApiError:
+def _refuse_taken(run: RunRow) -> ApiError:
     if run.state is RunState.QUEUED:
         because = f"{run.run_id} is queued for the agent {plain(run.agent, 60)}"
         return _conflict("taken", because, "cancel that run, then claim the card")
@@ -294,7 +294,7 @@ def _lease(db: Connection, run: RunRow, generation: int, call: SiteRequest) -> L
     return lease
 
 
-def _held(db: Connection, call: SiteRequest, run_id: RunId, generation: int) -> tuple[RunRow, Lease]:
+def _require_held(db: Connection, call: SiteRequest, run_id: RunId, generation: int) -> tuple[RunRow, Lease]:
     run = runs.get(db, run_id)
     if run is None:
         raise not_found()

@@ -3,6 +3,8 @@
 from dataclasses import fields, is_dataclass, replace
 from typing import Any, TypeVar
 
+from pydantic import BaseModel
+
 from ledger.model.metadata import change_texts
 from runner.text.untrusted import without_invisible
 
@@ -18,6 +20,11 @@ def clean_row(row: T) -> T:
     whole: Any = row
     cleaned: T = replace(whole, **{it.name: _clean(getattr(row, it.name)) for it in fields(whole)})
     return cleaned
+
+
+def copy_fields(model: type[BaseModel], row: object) -> dict[str, Any]:
+    """Return what the row has by the names of the model's fields, harmless."""
+    return {name: _clean(getattr(row, name)) for name in model.model_fields if hasattr(row, name)}
 
 
 def _clean(value: Any) -> Any:

@@ -30,6 +30,10 @@ class AllRights:
         """Return all of them."""
         return frozenset(since)
 
+    def writes(self, _visit: SignIn, _repository: str) -> bool:
+        """Say yes."""
+        return True
+
     def must_be_able_to_ask(self, _visit: SignIn) -> None:
         """Nothing is asked."""
 

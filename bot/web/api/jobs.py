@@ -9,6 +9,7 @@ from pydantic_core import PydanticCustomError
 from sqlalchemy import Connection
 
 from bot.state import card_filters
+from bot.web.api.clean_rows import copy_fields
 from bot.web.api.operation import ApiError, ApiModel, ApiRequest, not_found
 from bot.web.site.visibility import VisibleBoard, may_see, run_visible
 from ledger.log import event_store
@@ -49,7 +50,7 @@ class JobName(ApiModel):
 
     @field_validator("number", mode="before")
     @classmethod
-    def _made(cls, number: object) -> object:
+    def _require_made(cls, number: object) -> object:
         if number in (0, "0"):
             raise PydanticCustomError("not_made", NOT_MADE)
         return number
@@ -67,7 +68,7 @@ class JobFilter(ApiModel):
     agent: str = Field("", max_length=200, description="The agent or specialist of its newest run")
     search: str = Field("", max_length=200, description="Words in its title, or its number")
 
-    def wanted(
+    def read_filter(
         self, db: Connection, scopes: Sequence[CardScope], states: Collection[CardState] = tuple(CardState)
     ) -> CardFilter:
         """Return the filter of cards in these states. Raises FilterError."""
@@ -183,21 +184,12 @@ def require_run(call: ApiRequest, name: str) -> RunRow:
 
 def run_summary(run: RunRow) -> JobRun:
     """Return a run in a list."""
-    return JobRun(
-        run=run.run_id,
-        status=run.status,
-        state=run.state,
-        ending=run.ending or "",
-        reason=clean(": ".join(filter(None, (run.reason, run.detail))))[:MAX_TEXT],
-        attempt=run.attempt,
-        mode=run.mode,
-        agent=run.agent,
-        effort=run.effort,
-        by=run.by,
-        branch=run.own_branch,
-        usd=run.usd,
-        cost_is_reported=run.is_reported,
-        active_s=round(run.active_s, 3),
-        queued_at=run.queued_at,
-        ended_at=run.ended_at,
-    )
+    facts = {
+        "run": run.run_id,
+        "ending": run.ending or "",
+        "reason": clean(": ".join(filter(None, (run.reason, run.detail))))[:MAX_TEXT],
+        "branch": run.own_branch,
+        "cost_is_reported": run.is_reported,
+        "active_s": round(run.active_s, 3),
+    }
+    return JobRun(**{**copy_fields(JobRun, run), **facts})

@@ -69,7 +69,7 @@ def _fault(fault: ErrorDetails, model: type[BaseModel]) -> str:
 class ApiModel(BaseModel):
     """Input or output of an operation: no field that is not named."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)  # a command uses few of them
 
 
 class Nothing(ApiModel):

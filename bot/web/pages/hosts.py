@@ -4,13 +4,13 @@ from flask import Response, make_response, render_template
 
 from bot.state import served_boards
 from bot.system import program
+from bot.web.api.operations import list_hosts
 from bot.web.site import parameters
 from bot.web.site.layout import Site
 from bot.web.site.times import stamp
+from ledger.db.clock import database_now
 from ledger.log import event_store
-from ledger.queries.hosts import statuses
 from ledger.queue.sign_ins import SignIn
-from ledger.views import runs
 from rules.text import brief, plain
 
 MAX_LABELS = 400  # characters
@@ -26,10 +26,8 @@ def mount(site: Site) -> None:
         if not mine:
             return site.nothing(visit)
         with event_store.reading(site.engine) as db:
-            listed = statuses(db)
-            run_ids = {run.run_id for run in runs.list_held(db) if run.board_id in mine}
+            listed, at = list_hosts.describe_hosts(db, mine), database_now(db)
             whole = mine >= {board.board_id for board in served_boards.all_served(db, site.config)}
-        at_work = [[run for run in host.runs if run in run_ids] for host in listed]
         shown = render_template(
             "hosts.html",
             title="Hosts",
@@ -38,18 +36,18 @@ def mount(site: Site) -> None:
             else (f"No hosts yet. Start {program.of_home(site.config.home)} to add this one.",),
             hosts=[
                 {
-                    "name": plain(host.row.name),
-                    "state": host.state,
-                    "heartbeat": f"{brief(host.silence)} ago",
-                    "runs": its,
-                    "used": host.used if whole else len(its),
-                    "labels": plain(" ".join(host.row.labels), MAX_LABELS),
-                    "version": plain(host.row.version),
+                    "name": plain(it.host),
+                    "state": it.state,
+                    "heartbeat": f"{brief(at - it.seen_at)} ago",
+                    "runs": it.runs,
+                    "used": f"{len(it.runs)} of {it.slots}" if whole else len(it.runs),
+                    "labels": plain(" ".join(it.labels), MAX_LABELS),
+                    "version": plain(it.version),
                 }
-                for host, its in zip(listed, at_work, strict=True)
+                for it in listed
             ],
             whole=whole,
-            read_at=stamp(listed[0].at) if listed else "",
+            read_at=stamp(at) if listed else "",
             visit=visit,
         )
         return make_response(shown)

@@ -79,13 +79,13 @@ def _make_token(site: Site, visit: SignIn) -> Response:
 def _page(site: Site, visit: SignIn, text: str = "") -> Response:
     now = site.clock()
     with event_store.reading(site.engine) as db:
-        mine = api_tokens.of_user(db, visit.user_id)
+        mine = api_tokens.list_living(db, now, user_id=visit.user_id)
     shown = render_template(
         "tokens.html",
         title="Tokens",
         lines=("A token lets a program act as you on Cardinal, within its scope.",),
         text=text,
-        tokens=[_view(row) for row in reversed(mine) if row.lives(now)],
+        tokens=list(map(_view, reversed(mine))),
         scopes=[(scope.value, MEANING[scope]) for scope in Scope],
         days=DAYS,
         longest=MAX_NAME,

@@ -17,7 +17,6 @@ from bot.bootstrap import Services
 from bot.github.oauth import SignInError
 from bot.state import served_boards
 from bot.state.card_filters import FilterError
-from bot.state.served_boards import ServedBoard
 from bot.system.github_address import GITHUB_API, web_root
 from bot.system.secret import Secret
 from bot.web.assets import files
@@ -208,12 +207,6 @@ class Site(VisibleLedger):
     @property
     def _seal(self) -> Seal:
         return Seal("token", self.config.client_secret, self.clock)
-
-    def list_operated_boards(self, visit: SignIn) -> tuple[ServedBoard, ...]:
-        """Return the boards whose policy the visitor may write. Raises BusyError."""
-        with event_store.reading(self.engine) as db:
-            served = served_boards.all_served(db, self.config)
-        return tuple(board for board in served if self.readers.writes(visit, board.home_repository))
 
     def nav(self, visit: SignIn) -> tuple[tuple[str, str, str], ...]:
         """Return path, icon and name of the pages that each page links. GitHub is not asked."""

@@ -10,6 +10,7 @@ from urllib.parse import quote
 from sqlalchemy import Engine
 
 from bot.state import served_boards
+from bot.state.served_boards import ServedBoard
 from bot.system.clock import Clock
 from bot.system.config import Config
 from ledger.ids import BoardId, CardId, RunId
@@ -20,7 +21,6 @@ from ledger.queue.sign_ins import SignIn
 from ledger.rows.cards import CardRow
 from ledger.rows.runs import RunRow
 from ledger.views import cards, runs
-from rules.snapshot import is_outside
 
 RUN = re.compile(r"r[1-9][0-9]{0,17}")
 
@@ -33,6 +33,9 @@ class ReadRights(Protocol):
 
     def readable(self, visit: SignIn, since: Mapping[str, datetime]) -> frozenset[str]:
         """Return those of the repositories that they may read."""
+
+    def writes(self, visit: SignIn, repository: str) -> bool:
+        """Tell whether they may write to the repository."""
 
     def must_be_able_to_ask(self, visit: SignIn) -> None:
         """Raise BusyError where a further question would."""
@@ -82,6 +85,8 @@ class VisibleLedger:
 
         That takes a repository of the board's owner: a card about another owner's shows nobody the board.
         """
+        from rules.snapshot import is_outside  # commands, which see all, do not wait for its rows
+
         now, since_by_name = self.clock(), dict[str, datetime]()
         with event_store.reading(self.engine) as db:
             served = [
@@ -113,6 +118,12 @@ class VisibleLedger:
         Of them alone sums and recorded texts may be shown as they are. Raises BusyError.
         """
         return tuple(board for board in self.boards_of(visit) if self.is_whole_to(visit, board))
+
+    def list_operated_boards(self, visit: SignIn) -> tuple[ServedBoard, ...]:
+        """Return the boards whose policy the visitor may write. Raises BusyError."""
+        with event_store.reading(self.engine) as db:
+            served = served_boards.all_served(db, self.config)
+        return tuple(board for board in served if self.readers.writes(visit, board.home_repository))
 
     def find_board(self, visit: SignIn, owner: str, number: int) -> VisibleBoard | None:
         """Return the board; None where the visitor may see nothing of it. Raises BusyError."""

@@ -22,9 +22,9 @@ def test_every_board_is_listed_with_its_weight_and_policy(cardinal: Cardinal, co
     engine.dispose()
     heads, *rows = cardinal("boards", "list").stdout.splitlines()
     assert heads.split()[0] == "board"
-    assert rows[-1].split() == ["globex/7", board_seen().title, "globex/handbook", "3", "0"]
-    listed = json.loads(cardinal("boards", "list", "--json").stdout)[-1]
-    assert (listed["board"], listed["weight"]) == ("globex/7", 3)
+    assert rows[-1].split() == ["globex/7", board_seen().title, "globex/handbook", "3"]
+    listed = json.loads(cardinal("boards", "list", "--json").stdout)["boards"][-1]
+    assert (listed["board"], listed["weight"], listed["runs"]) == ("globex/7", 3, 0)
 
 
 @pytest.mark.parametrize(

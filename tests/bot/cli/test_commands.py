@@ -14,7 +14,6 @@ from typing import Any
 import pytest
 from click import Command, Context, Group
 from click.testing import CliRunner, Result
-from redis import Redis
 from rich.console import Console
 from sqlalchemy import Engine
 
@@ -31,6 +30,7 @@ from ledger.ids import BoardId, CardId, RunId
 from ledger.log import event_store
 from ledger.states import CardState
 from tests.bot.cli.conftest import AT, BOARD, CARD, Cardinal, card, printed, queued
+from tests.ledger.queue.test_hosts import beat, fall_silent
 
 
 def leaves(group: Group = main, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Command]]:
@@ -420,14 +420,12 @@ def test_while_nothing_runs_explain_and_board_say_so_and_promise_nothing(
         assert "is not running" not in cardinal("explain", "acme/shop#1").stdout + cardinal("board").stdout
 
 
-def test_a_worker_elsewhere_counts_while_it_shows_signs_of_life(
-    cardinal: Cardinal, story: Engine, redis: Redis
-) -> None:
+def test_a_host_elsewhere_counts_while_it_shows_signs_of_life(cardinal: Cardinal, story: Engine) -> None:
     assert "is not running" in cardinal("board").stdout
-    redis.sadd("rq:workers", "rq:worker:elsewhere")  # as RQ registers one; what died leaves this behind
-    assert "is not running" in cardinal("board").stdout
-    redis.hset("rq:worker:elsewhere", "birth", "now")
+    beat(story, "elsewhere")
     assert "is not running" not in cardinal("board").stdout
+    fall_silent(story, "elsewhere")
+    assert "is not running" in cardinal("board").stdout
 
 
 def test_explain_is_one_line(cardinal: Cardinal, story: Engine) -> None:

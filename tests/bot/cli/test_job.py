@@ -214,6 +214,6 @@ def test_no_exit_code_is_hidden_and_a_draft_is_called_one() -> None:
     stages = [{"stage": "write", "seconds": 1.8847}]
     pull = {"number": 6, "draft": True}
     lines = list(answer_lines({"pull": pull, "evidence": evidence, "stages": stages}, {}))
-    assert lines[0] == "pull: number 6, draft True"
+    assert lines[0] == "pull: number 6, draft yes"
     assert [line.split()[-1] for line in lines[3:5]] == ["0", "1"]
     assert lines[-1].split() == ["write", "1", "s"]

@@ -27,7 +27,7 @@ def test_the_models_of_the_keys_that_are_set_are_listed_with_their_prices(
     assert opus["agents"] == ["claude default"]
     said = cardinal("models", "MY-").stdout.splitlines()
     assert [line.split() for line in said[1:]] == [
-        ["anthropic", "my-model", "0.60*", "2.50"],
-        ["gemini", "my-model", "0.60*", "2.50"],
+        ["anthropic", "my-model", "$0.60", "$2.50", "yes"],
+        ["gemini", "my-model", "$0.60", "$2.50", "yes"],
     ]
     assert "no model has x-y-z in its name" in cardinal("models", "x-y-z").stdout

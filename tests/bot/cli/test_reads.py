@@ -34,6 +34,19 @@ try:
 finally:
     print({MARK!r}, *sys.modules, file=sys.stderr)
 """
+UNREAD = {  # each costs a read tens of milliseconds of the processor
+    *("flask", "github", "opentelemetry", "redis", "requests", "rq", "starlette", "werkzeug"),
+    *("bot.bootstrap", "bot.github.client", "runner.agents", "runner.run.run_spec"),
+    "sqlalchemy.dialects.postgresql",
+}
+ALONE = ("board", "runs", "boards list", "hosts", "tokens list", "workspaces", "explain acme/shop#1")
+SHOWS_ALL = f"""
+import sys
+from bot.cli import main
+for words in {ALONE!r}:
+    main(words.split(), standalone_mode=False)
+print({MARK!r}, *sys.modules, file=sys.stderr)
+"""
 READS = ("runs --json", "board --json", "show acme/shop#99", "watch --once", "runs --bogus")
 
 
@@ -91,6 +104,14 @@ def test_a_read_is_the_same_and_imports_nothing(config: Config, group: Warm, pro
             [program, *words.split()], env=environ, capture_output=True, text=True, timeout=60
         )
         assert (alone.returncode, alone.stdout, alone.stderr) == (code, out, errors.partition(MARK)[0])
+
+
+def test_reads_alone_import_no_web_queue_or_agent(config: Config, story: Engine) -> None:
+    code, _, errors = result(config, program=("-c", SHOWS_ALL))
+    assert code == 0, errors
+    imported = set(errors.partition(MARK)[2].split())
+    assert "bot.web.api.in_process" in imported
+    assert not UNREAD & imported
 
 
 def test_a_command_that_cannot_write_ends_alone(config: Config, group: Warm) -> None:

@@ -24,7 +24,7 @@ def test_a_token_is_listed_without_its_text_until_it_is_revoked(cardinal: Cardin
     shown = cardinal("tokens", "list").output
     assert "bob" in shown
     assert text not in shown
-    (listed,) = json.loads(cardinal("tokens", "list", "--json").stdout)
+    (listed,) = json.loads(cardinal("tokens", "list", "--json").stdout)["tokens"]
     assert (listed["token_id"], listed["name"]) == (row.token_id, "ci")
     assert cardinal("tokens", "revoke", row.token_id).exit_code == 0
     assert cardinal("tokens", "list").output == "no valid tokens\n"

@@ -62,7 +62,6 @@ def workers_listed(redis: Redis) -> list[tuple[str, str]]:
 def test_a_wake_up_calls_its_worker_and_still_waits(config: Config, redis: Redis) -> None:
     with waiting(config, Asked(Post("runs-1", ("runs:b", "runs")), PUBLISH)) as roster:
         until(lambda: workers_listed(redis) == [(str(os.getpid()), "runs:b,runs,publish,assist")], "listed")
-        assert embedded_redis.has_workers(redis)
         assert queues.request(redis, "execute", "r1", name=QueueName.RUNS)
         until(lambda: roster.names == ["runs-1"], "it is asked for")
         assert os.read(roster.requests, 100) == b"runs-1\n"

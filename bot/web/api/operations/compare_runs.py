@@ -10,6 +10,7 @@ from pydantic import Field
 from bot.runspec.host_paths import read_stored_text
 from bot.state import patches
 from bot.state.snapshots import compare_rows
+from bot.web.api.clean_rows import copy_fields
 from bot.web.api.jobs import MAX_TEXT, JobRun, RunName, require_run, run_summary
 from bot.web.api.operation import ApiError, ApiModel, ApiRequest
 from bot.web.site.diff import DiffView, FileChange, parse_patch
@@ -95,19 +96,13 @@ def run(call: ApiRequest, given: TwoRuns) -> RunComparison:
 def _side(call: ApiRequest, row: RunRow, change: DiffView | None) -> ComparedSide:
     with event_store.reading(call.site.engine) as db:
         compared = compare_rows(db, row)
-    return ComparedSide(
-        **run_summary(row).model_dump(),
-        again_of=row.again_of,
-        forked_at=row.forked_at,
-        gate=compared.gate,
-        turns=row.turns,
-        commits=row.commits,
-        files_changed=row.files_changed,
-        lines_changed=row.lines_changed,
-        head=row.pushed_head,
-        done=clean(compared.done)[:MAX_TEXT],
-        files_known=change is not None,
-    )
+    facts = {
+        "gate": compared.gate,
+        "head": row.pushed_head,
+        "done": clean(compared.done)[:MAX_TEXT],
+        "files_known": change is not None,
+    }
+    return ComparedSide(**{**copy_fields(ComparedSide, row), **run_summary(row).model_dump(), **facts})
 
 
 def _read_change(call: ApiRequest, row: RunRow) -> DiffView | None:

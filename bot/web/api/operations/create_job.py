@@ -127,12 +127,12 @@ def _as_at_github(board: VisibleBoard, given: JobWish) -> JobWish:
     """Return the wish with repositories spelt as the board has them: at GitHub, case makes no difference."""
     known = {name.casefold(): name for name in board.seen}
 
-    def spelt(name: str) -> str:
+    def spell(name: str) -> str:
         repository, mark, number = name.partition("#")
         return f"{known.get(repository.casefold(), repository)}{mark}{number}"
 
-    parents = [spelt(name) for name in given.parents]
-    return given.model_copy(update={"repository": spelt(given.repository), "parents": parents})
+    parents = [spell(name) for name in given.parents]
+    return given.model_copy(update={"repository": spell(given.repository), "parents": parents})
 
 
 def _request(

@@ -48,7 +48,7 @@ class CommandRequest(JobName):
 
     @field_validator("command", mode="before")
     @classmethod
-    def _known(cls, command: object) -> object:
+    def _require_known(cls, command: object) -> object:
         because = parser.unknown_command(command.partition(":")[0]) if isinstance(command, str) else ""
         if because:
             raise PydanticCustomError("unknown_command", "{because}", {"because": because})

@@ -50,7 +50,7 @@ def run(call: ApiRequest, given: InboxQuery) -> Inbox:
     boards = call.boards_named(given.board)
     scopes, states = [board.scope for board in boards], tuple(LANES) if given.every else ATTENTION
     with event_store.reading(call.site.engine) as db:
-        wanted = given.wanted(db, scopes, states)
+        wanted = given.read_filter(db, scopes, states)
         totals = lanes.lane_totals(db, scopes, wanted)
         shown = [lane for lane in Lane if lane in totals and (given.every or lane in WAITING_LANES)]
         parts = [LanePart(lane, given.limit) for lane in shown]

@@ -48,7 +48,7 @@ def run(call: ApiRequest, given: JobQuery) -> JobPage:
     boards = call.boards_named(given.board)
     scopes = [board.scope for board in boards]
     with event_store.reading(call.site.engine) as db:
-        wanted = given.wanted(db, scopes)
+        wanted = given.read_filter(db, scopes)
         place = read_cursor(given.after) if given.after else None
         if given.subscribed:
             wanted = replace(wanted, subscriber=call.visit.login)

@@ -32,7 +32,7 @@ class WorkspaceFields(ApiModel):
     older_than_days: int = Field(0, ge=0, le=MAX_DAYS, description="Unused for so many days; 0 for all")
     larger_than_mb: int = Field(0, ge=0, le=MAX_MB, description="At least so many MB; 0 for all")
 
-    def wanted(self, now: datetime) -> WorkspaceFilter:
+    def read_filter(self, now: datetime) -> WorkspaceFilter:
         """Return the filter. Raises FilterError."""
         days = timedelta(days=self.older_than_days)
         return WorkspaceFilter(
@@ -90,7 +90,7 @@ def run(call: ApiRequest, given: WorkspaceQuery) -> WorkspaceList:
 
 def list_workspaces(call: ApiRequest, given: WorkspaceQuery, scopes: list[CardScope]) -> WorkspaceList:
     """Return the workspaces of cards in these scopes. Raises FilterError."""
-    wanted = given.wanted(call.site.clock())
+    wanted = given.read_filter(call.site.clock())
     with event_store.reading(call.site.engine) as db:
         listed = workspaces.longest_unused(db, scopes, wanted, limit=given.limit + 1)
     return WorkspaceList(

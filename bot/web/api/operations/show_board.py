@@ -87,7 +87,7 @@ def run(call: ApiRequest, given: BoardQuery) -> BoardDetail:
     """Return it. Raises ApiError, BusyError, FilterError."""
     board = call.board(f"{given.owner}/{given.number}")
     with event_store.reading(call.site.engine) as db:
-        wanted = given.wanted(db, [board.scope])
+        wanted = given.read_filter(db, [board.scope])
     return describe_board(call, board, wanted, column=given.column, limit=given.limit)
 
 

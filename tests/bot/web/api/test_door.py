@@ -126,6 +126,17 @@ def test_a_card_is_archived_and_brought_back_in_words(pages: Pages) -> None:
     assert (item.archived_at, pages.cardinal.card(item).state) == (None, "draft")
 
 
+def test_a_program_lists_its_accounts_valid_tokens_and_no_others(pages: Pages) -> None:
+    bob, other, _ = Program(pages, "bob"), Program(pages, "bob", name="old"), Program(pages, "alice")
+    with event_store.writing(pages.cardinal.services.engine) as db:
+        api_tokens.revoke(db, other.row.token_id, pages.cardinal.services.now())
+    answer = bob.send("GET", "/tokens")
+    assert [(it["token_id"], it["login"]) for it in answer.get_json()["tokens"]] == [
+        (bob.row.token_id, "bob")
+    ]
+    assert bob.token not in answer.text
+
+
 def test_no_token_opens_nothing(pages: Pages) -> None:
     without, wrong, revoked, over = (Program(pages, "bob") for _ in range(4))
     without.token = ""
@@ -184,7 +195,7 @@ def test_a_token_that_asks_without_end_waits_and_its_uses_are_counted(
 
     def of_bob() -> TokenRow:
         with event_store.reading(pages.cardinal.services.engine) as db:
-            (row,) = api_tokens.of_user(db, bob.row.user_id)
+            (row,) = api_tokens.list_living(db, pages.cardinal.services.now(), user_id=bob.row.user_id)
         return row
 
     until(lambda: of_bob().uses == 6, "the uses are counted")
