@@ -12,6 +12,7 @@ from rules.runs.branch_rules import BranchRule, Pushes, message_demands, of_push
 from runner.git.commits import trailers
 from runner.run.run_spec import Authorship, Committer, RunSpec, SigningKey
 
+RECENT_S, SEEN_S = 300, 60
 # The author before 0.1.0. GitHub credits this address to the person whose login is `cardinal`.
 PAST_AUTHOR = Committer("Cardinal", "cardinal@users.noreply.github.com")
 
@@ -49,11 +50,16 @@ def demand(hub: Hub, spec: RunSpec, *, exists: bool, begun: bool) -> RunSpec:
     `exists`: GitHub has the branch. `begun`: the agent has worked, so that the push is tried in any case.
     Raises BranchRulesError where the push would be refused.
     """
-    rules = rulesets.of_branch(hub, spec.repository, spec.branch, fresh=not begun)
     ending = trailers((spec.run_id,), spec.full_reference)
     pushed = pushes(spec.branch, spec.authorship, ending, exists=exists)
-    refusing = () if begun else tuple(objection for objection in of_push(rules, pushed) if objection.refuses)
-    if refusing and (objections := rulesets.binding(hub, spec.repository, refusing)):
+    for for_s in (
+        (RECENT_S,) if begun else (SEEN_S, 0)
+    ):  # older ones refuse nothing: somebody may have mended them
+        rules = rulesets.of_branch(hub, spec.repository, spec.branch, for_s=for_s)
+        refusing = tuple(objection for objection in of_push(rules, pushed) if objection.refuses)
+        if begun or not refusing:
+            return _add_instructions(spec, rules)
+    if objections := rulesets.binding(hub, spec.repository, refusing):
         raise BranchRulesError(tuple(objection.text for objection in objections))
     return _add_instructions(spec, rules)
 

@@ -261,8 +261,12 @@ def set_archived(hub: Hub, board_id: BoardId, card_id: CardId, archived: bool) -
 
 def options_of(hub: Hub, field_id: str) -> dict[str, str]:
     """Return the options of a single-select field, id by name; none where there is no such field."""
-    node = hub.graphql(project_queries.OPTIONS, {"field": field_id}).get("node") or {}
-    return {option["name"]: option["id"] for option in node.get("options") or ()}
+    return options_in(hub.graphql(project_queries.OPTIONS, {"field": field_id}).get("node") or {})
+
+
+def options_in(field: Mapping[str, Any]) -> dict[str, str]:
+    """Return the ids of the options in GitHub's answer about a field, by name."""
+    return {option["name"]: option["id"] for option in field.get("options") or ()}
 
 
 def option_of_card(hub: Hub, card_id: CardId, field: str) -> str:
