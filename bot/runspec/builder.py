@@ -73,7 +73,6 @@ from runner.text.untrusted import delimit_untrusted, flat
 from runner.text.visible import clean_markup
 
 _COMMENTS = 50
-BASE_KEPT_S = 60
 AGAIN_S = 2.0  # until GitHub is asked again for a token
 _WORKFLOW = ".github/workflows/any.yml"
 MAX_CHECKS = 6  # red checks whose output a run is given
@@ -200,8 +199,7 @@ def build_spec(services: Services, run_id: RunId, lease: Lease) -> tuple[RunSpec
         known = _from_ledger(db, run, card)
         agreed = questions.has_agreed(db, card.card_id, Subject.WORKFLOWS, Code.PUBLISH)
         board = policies_in_force.in_force(db, card.board_id).board
-    # A run that goes on keeps its commit: of the branch only the name and the owner matter then.
-    seen = repositories.base(hub, run.repository, for_s=BASE_KEPT_S if run.base_commit else 0)
+    seen = repositories.base(hub, run.repository)
     base = run.base_commit or seen.commit
     if base:
         text = policy_file.read_at(hub, run.repository, base)

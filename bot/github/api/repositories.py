@@ -53,18 +53,12 @@ def _default_of(repository: str) -> str:
     return f"default branch of {repository}"
 
 
-def base(hub: Hub, repository: str, *, for_s: float = 0) -> Base:
-    """Return the default branch, its newest commit and whose they are, by one call, as they were up to
-    `for_s` seconds ago.
+def base(hub: Hub, repository: str) -> Base:
+    """Return the default branch, its newest commit and whose they are, by one call.
 
     The commit is empty where GraphQL does not show it: in an empty repository, or a renamed one. Raises as
     `default_branch` does.
     """
-    known = hub.recent(f"base of {repository}", lambda: _read_base(hub, repository), for_s=for_s)
-    return Base(**{**known, "born_at": datetime.fromisoformat(known["born_at"])})
-
-
-def _read_base(hub: Hub, repository: str) -> dict[str, Any]:
     owner, _, name = repository.partition("/")
     try:
         seen = hub.graphql(BASE, {"owner": owner, "name": name}, repository=repository).get("repository")
@@ -72,23 +66,20 @@ def _read_base(hub: Hub, repository: str) -> dict[str, Any]:
         seen = None
     ref = (seen or {}).get("defaultBranchRef")
     if seen and ref:
+        made = datetime.fromisoformat(seen["createdAt"])
         hub.recent(_default_of(repository), lambda: ref["name"], for_s=0)
-        return {
-            "branch": ref["name"],
-            "commit": ref["target"]["oid"],
-            "repository_id": str(seen["databaseId"]),
-            "born_at": seen["createdAt"],
-            "has_cardinal_branch": seen["ref"] is not None,
-            "is_public": seen["visibility"] == "PUBLIC",
-        }
+        return Base(
+            ref["name"],
+            ref["target"]["oid"],
+            str(seen["databaseId"]),
+            made,
+            has_cardinal_branch=seen["ref"] is not None,
+            is_public=seen["visibility"] == "PUBLIC",
+        )
     body = hub.rest("GET", repository_path(repository)).body
-    return {
-        "branch": str(body["default_branch"]),
-        "commit": "",
-        "repository_id": str(body["id"]),
-        "born_at": body["created_at"],
-        "is_public": body.get("visibility") == "public",
-    }
+    made = datetime.fromisoformat(body["created_at"])
+    is_public = body.get("visibility") == "public"
+    return Base(str(body["default_branch"]), "", str(body["id"]), made, is_public=is_public)
 
 
 def is_on(hub: Hub, repository: str, base: str, head: str) -> bool:
