@@ -1,6 +1,7 @@
 """Who commits, and the rulesets of a run's own branch: refusals are known before its agent starts."""
 
 from dataclasses import replace
+from functools import partial
 from urllib.parse import urlsplit
 
 from bot.github.api import rulesets
@@ -8,7 +9,7 @@ from bot.github.client import Hub
 from bot.system.config import Config, ConfigError
 from rules.errors import BranchRulesError
 from rules.policy.repository import RepositoryRules
-from rules.runs.branch_rules import BranchRule, Pushes, message_demands, of_push
+from rules.runs.branch_rules import BranchRule, Pushes, RuleObjection, message_demands, of_push
 from runner.git.commits import trailers
 from runner.run.run_spec import Authorship, Committer, RunSpec, SigningKey
 
@@ -52,16 +53,17 @@ def demand(hub: Hub, spec: RunSpec, *, exists: bool, begun: bool) -> RunSpec:
     """
     ending = trailers((spec.run_id,), spec.full_reference)
     pushed = pushes(spec.branch, spec.authorship, ending, exists=exists)
-    for for_s in (
-        (RECENT_S,) if begun else (SEEN_S, 0)
-    ):  # older ones refuse nothing: somebody may have mended them
-        rules = rulesets.of_branch(hub, spec.repository, spec.branch, for_s=for_s)
-        refusing = tuple(objection for objection in of_push(rules, pushed) if objection.refuses)
-        if begun or not refusing:
-            return _add_instructions(spec, rules)
-    if objections := rulesets.binding(hub, spec.repository, refusing):
-        raise BranchRulesError(tuple(objection.text for objection in objections))
+    read = partial(rulesets.of_branch, hub, spec.repository, spec.branch)
+    rules = read(for_s=RECENT_S if begun else SEEN_S)
+    if not begun and _refusing(rules, pushed):
+        rules = read()  # somebody may have mended what was seen before
+        if objections := rulesets.binding(hub, spec.repository, _refusing(rules, pushed)):
+            raise BranchRulesError(tuple(objection.text for objection in objections))
     return _add_instructions(spec, rules)
+
+
+def _refusing(rules: tuple[BranchRule, ...], pushed: Pushes) -> tuple[RuleObjection, ...]:
+    return tuple(objection for objection in of_push(rules, pushed) if objection.refuses)
 
 
 def pushes(branch: str, by: Authorship, ending: str, *, exists: bool = False) -> Pushes:
