@@ -11,8 +11,6 @@ from functools import partial
 from typing import Any
 from urllib.parse import quote
 
-from cachetools import TTLCache
-
 from bot.github import token_scope
 from bot.github.errors import (
     PermissionMissingError,
@@ -24,7 +22,6 @@ from bot.github.errors import (
     from_graphql,
 )
 from bot.github.github_time import SLACK, GithubTime
-from bot.github.locked_cache import LockedCache
 from bot.github.rate_limit import ApiBudget, app_name, installation_name
 from bot.github.shared_records import SharedRecords, home_records, open_records
 from bot.github.token_cache import TokenCache
@@ -39,9 +36,7 @@ PAGE = 100
 REPOSITORY = re.compile(r"[A-Za-z0-9_-]{1,100}/(?!\.{1,2}$)[A-Za-z0-9._-]{1,100}")
 CREATING = re.compile(r"\b(add|create|convert)[A-Z]\w*\(")
 COMMIT = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
-RECENT_S = 300.0
 MAX_KEPT_CHARS = 50_000  # of one file or listing at a commit
-ROLES_KEPT_S, ROLES_KEPT = 60, 1000
 BOT_KEPT_S = 3600
 
 
@@ -69,13 +64,11 @@ class Hub:
         whose = installation_name(config.app_id, self._owner, config.github_url)
         self.records = records or open_records(config, clock)
         self.budget = ApiBudget(self.records, whose)
-        self.roles = LockedCache[tuple[str, str], str](
-            TTLCache(ROLES_KEPT, ROLES_KEPT_S, timer=lambda: clock().timestamp())
-        )
         scope = (config.github_url, str(config.app_id), self._owner)
         self._kept = TokenCache(self.records, f"tokens of {whose}", config.private_key, scope)
         file_records = home_records(config, clock)  # contents are large, and cost one call to get again
         self._contents = TokenCache(file_records, f"contents for {whose}", config.private_key, scope)
+        self._recent = TokenCache(file_records, f"recent answers for {whose}", config.private_key, scope)
         self._time = GithubTime(clock)
         self._tokens = Tokens(
             config.app_id, config.private_key, self._owner, self._ask_as_app, self._time, shared=self._kept
@@ -161,8 +154,8 @@ class Hub:
     ) -> Answer:
         """Return the answer to one REST call as the installation. `path` starts with a slash.
 
-        A call about one repository uses a token for that repository and kind of call; a merge may change
-        files of GitHub Actions only with `workflows`.
+        A call about one repository uses a token for that repository, to read or for that kind of write; a
+        merge may change files of GitHub Actions only with `workflows`.
         """
         cost = READ if method == "GET" else CREATE if method == "POST" else WRITE
         scope = token_scope.of_call(method, path, workflows=workflows)
@@ -193,14 +186,17 @@ class Hub:
             self.remember(f"{path} {commit}", lambda: get().body) if COMMIT.fullmatch(commit) else get().body
         )
 
-    def recent(self, path: str, params: Mapping[str, Any], *, fresh: bool) -> Any:
-        """Return the body of GET `path`, up to RECENT_S seconds old unless it must be `fresh`.
-
-        A missing path is not kept.
+    def recent(self, name: str, get: Callable[[], Any], *, for_s: float) -> Any:
+        """Return the value that a process of this host read under that name within the last `for_s` seconds,
+        or else the one that `get` reads now.
         """
-        window = int(self._clock().timestamp() // RECENT_S)
-        get = partial(self.rest, "GET", path, params=params)
-        return self.remember(f"{path} at {window}", lambda: get().body, fresh=fresh)
+        now_s = self._clock().timestamp()
+        known, at_s = json.loads(self._recent.get(name) or "[null, 0]")
+        if 0 <= now_s - at_s < for_s:
+            return known
+        value = get()
+        self._recent.put(name, json.dumps([value, now_s]))
+        return value
 
     def remember(self, name: str, get: Callable[[], Any], *, fresh: bool = False) -> Any:
         """Return the value kept under that name, or else the one that `get` reads, and keep that."""
@@ -261,7 +257,7 @@ class Hub:
         mutates = document.lstrip().startswith("mutation")
         cost = CallCost(5 if mutates else 1, creates=mutates and bool(CREATING.search(document)))
         body = {"query": document, "variables": dict(variables)}
-        scope = token_scope.TokenScope(repository) if repository else None
+        scope = token_scope.of_query(repository, mutates=mutates) if repository else None
         call = ApiCall("POST", self._installed.graphql_url, cost, body, reach=scope)
         name = " ".join(document.split("(", 1)[0].split())
         try:
@@ -309,6 +305,7 @@ class Hub:
         scope = token_scope.pushing(name, workflows=workflows, writes=writes)
         if self._tokens.is_new(scope):
             self._send_patiently(ApiCall("GET", f"/repos/{name}", READ, reach=scope))
+            self._tokens.note_known(scope)
         return self.credentials(repository, token)
 
     def credentials(self, repository: str, token: str) -> Mapping[str, str]:

@@ -36,24 +36,26 @@ class TokenScope:
         return {**fields, "permissions": dict(self.permissions)} if self.permissions else fields
 
 
+# Reads of a repository's text share one token: it may write nothing.
+READING = ("contents", "issues", "pull_requests")
 # The rest of the path -> permissions to read and to write there; the first match counts.
 # Comments and labels of a pull request are those of its issue, and need the permission of either.
 # Source: docs.github.com/rest/authentication/permissions-required-for-github-apps. tests/published holds all
 # calls to the published list, and says why two of them ask for more.
 _AREAS: tuple[tuple[re.Pattern[str], tuple[str, ...], tuple[str, ...]], ...] = (
-    (re.compile(r"|/collaborators/[^/]+/permission|/rules/branches/.+|/rulesets/\d+"), ("metadata",), ()),
-    (re.compile(r"/issues"), ("issues",), ("issues",)),
-    (re.compile(r"/issues/.*"), ("issues", "pull_requests"), ("issues", "pull_requests")),
+    (re.compile(r"|/collaborators/[^/]+/permission|/rules/branches/.+|/rulesets/\d+"), READING, ()),
+    (re.compile(r"/issues"), READING, ("issues",)),
+    (re.compile(r"/issues/.*"), READING, ("issues", "pull_requests")),
     (re.compile(r"/pulls/\d+/merge"), (), ("contents", "pull_requests")),
-    (re.compile(r"/pulls"), ("pull_requests",), ("contents", "pull_requests")),
-    (re.compile(r"/pulls/.*"), ("pull_requests",), ("pull_requests",)),
+    (re.compile(r"/pulls"), READING, ("contents", "pull_requests")),
+    (re.compile(r"/pulls/.*"), READING, ("pull_requests",)),
     (re.compile(r"/check-runs(/\d+)?|/commits/[^/]+/check-runs"), ("checks",), ("checks",)),
     (re.compile(r"/commits/[^/]+/status"), ("statuses",), ()),
     (re.compile(r"/actions/jobs/\d+/logs"), ("actions",), ()),
     (re.compile(r"/labels/[^/]+"), (), ("issues",)),
     (
         re.compile(r"/(contents|git|branches|compare)/.*|/branches|/commits(/[^/]+)?"),
-        ("contents",),
+        READING,
         ("contents",),
     ),
 )
@@ -76,17 +78,30 @@ def of_call(method: str, path: str, *, workflows: bool = False) -> TokenScope | 
     for area, to_read, to_write in _AREAS:
         if area.fullmatch(rest):
             reads = method == "GET"
-            level = "read" if reads else "write"
-            names = to_read if reads else to_write
             more = _WORKFLOWS if workflows else ()
-            return TokenScope(repository, (*((name, level) for name in names), *more))
+            return _of_areas(repository, to_read if reads else to_write, "read" if reads else "write", more)
     return TokenScope(repository)
 
 
 def pushing(repository: str, *, workflows: bool = False, writes: bool = True) -> TokenScope:
-    """Return the scope that git needs to read, and with `writes` to push; CI's files with `workflows`."""
-    contents = (("contents", "write" if writes else "read"),)
-    return TokenScope(repository, (*contents, *_WORKFLOWS) if workflows else contents)
+    """Return the scope that git needs to push, also CI's files with `workflows`; without `writes` that of all
+    reads.
+    """
+    if not writes:
+        return _of_areas(repository, READING, "read")
+    return _of_areas(repository, ("contents",), "write", _WORKFLOWS if workflows else ())
+
+
+def of_query(repository: str, *, mutates: bool) -> TokenScope:
+    """Return the scope of a GraphQL call about that repository alone: mutations are of its pull requests."""
+    names = ("contents", "pull_requests") if mutates else READING
+    return _of_areas(repository, names, "write" if mutates else "read")
+
+
+def _of_areas(
+    repository: str, names: tuple[str, ...], level: str, more: tuple[tuple[str, str], ...] = ()
+) -> TokenScope:
+    return TokenScope(repository, (*((name, level) for name in names), *more))
 
 
 def scope_refusal(error: GithubError, scope: TokenScope) -> GithubError:

@@ -28,6 +28,7 @@ MAX_NARROWED = 100
 MINTING_S, POLL_S = 45.0, 0.05  # how long others wait for a process that requests a token: one call and more
 # GitHub may not know a new token everywhere yet. Source: github.com/octokit/auth-app.js, which waits as long.
 NEW, NEW_POLL_S = timedelta(seconds=5), 0.5
+INSTALLATION = "installation"  # its id's name in the cache
 YOUNG = timedelta(minutes=1)  # a new token would have no other permissions than such a one
 
 Ask = Callable[
@@ -98,8 +99,17 @@ class Tokens:
 
     def is_new(self, scope: TokenScope | None) -> bool:
         """Tell whether GitHub may refuse the token of this scope only because it is so new."""
-        token = self._kept.get(scope.name if scope else "")
-        return token is not None and self._clock() < token.asked_at + NEW
+        name = scope.name if scope else ""
+        token = self._kept.get(name)
+        if token is None or self._clock() >= token.asked_at + NEW:
+            return False
+        return self._shared.get(f"known: {name}") != token.asked_at.isoformat()
+
+    def note_known(self, scope: TokenScope) -> None:
+        """Note for all processes that GitHub took the token of this scope."""
+        token = self._kept.get(scope.name)
+        if token is not None:
+            self._shared.put(f"known: {scope.name}", token.asked_at.isoformat())
 
     def await_known(self, scope: TokenScope | None, began_s: float) -> bool:
         """Wait a moment for GitHub to know the token; False when it should have, or was asked for that long.
@@ -155,12 +165,14 @@ class Tokens:
 
     def _new(self, scope: TokenScope | None) -> Token:
         """Request a token. Source: docs.github.com/rest/apps/apps, "Create an installation access token"."""
-        path = f"/app/installations/{self._installation()}/access_tokens"
+        installation = self._installation()
+        path = f"/app/installations/{installation}/access_tokens"
         try:
             answer = self._ask("POST", path, scope.body() if scope else None)
         except GithubError as error:
             if isinstance(error, NotFoundError):  # installed anew, under another id
                 self._installation_id = None
+                self._shared.drop(str(installation))
             if scope is None:
                 raise
             raise scope_refusal(error, scope) from error
@@ -170,7 +182,11 @@ class Tokens:
     def _installation(self) -> int:
         known = self._installation_id  # read once: another thread may forget it
         if known is None:
-            known = self._installation_id = int(self.read_installation()["id"])
+            text = self._shared.get(INSTALLATION)
+            if text is None:
+                text = str(self.read_installation()["id"])
+                self._shared.put(INSTALLATION, text)
+            known = self._installation_id = int(text)
         return known
 
     def read_installation(self) -> Any:

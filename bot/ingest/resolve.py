@@ -212,12 +212,15 @@ def _pull(services: Services, fact: facts.PullRequestRead, card: CardRow) -> Eve
         with event_store.reading(services.engine) as db:
             if _is_own(db, cards.get(db, card.card_id) or card, fact):
                 return no_events
-    try:
-        pull = pulls.read(services.hub, fact.repository, fact.number)
-    except NotFoundError:
-        return no_events  # it is gone, and a sync of the card finds the rest
-    if pull.updated_at is not None and pull.updated_at < fact.at:
-        expect_newer(f"pull request {fact.number}", fact.at, services.hub.now())
+    seen = (fact.state, fact.draft, fact.head)
+    if not fact.merged:  # a merged one stays as it is
+        try:
+            pull = pulls.read(services.hub, fact.repository, fact.number)
+        except NotFoundError:
+            return no_events  # it is gone, and a sync of the card finds the rest
+        if pull.updated_at is not None and pull.updated_at < fact.at:
+            expect_newer(f"pull request {fact.number}", fact.at, services.hub.now())
+        seen = (pull.state, pull.draft, pull.head)
 
     def make(db: Connection) -> tuple[Event, ...]:
         known_card = cards.get(db, card.card_id)
@@ -227,7 +230,6 @@ def _pull(services: Services, fact: facts.PullRequestRead, card: CardRow) -> Eve
             or (fact.echo and _is_own(db, known_card, fact))
         ):
             return ()
-        seen = (pull.state, pull.draft, pull.head)
         if seen == (known_card.pull_state, known_card.pull_draft, known_card.pull_head):
             return ()
         return (on_pull.PullChanged(card.card_id, fact.number, *seen),)

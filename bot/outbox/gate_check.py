@@ -7,6 +7,7 @@ from typing import Any
 
 from sqlalchemy import Connection
 
+from bot.github.api import repositories
 from bot.github.client import Hub, repository_path
 from bot.github.errors import NotFoundError
 from bot.outbox.contract import ActResult, GivenUpError
@@ -59,7 +60,11 @@ def demand_same(context: OutboxContext, card: CardRow, head: str) -> None:
         board = policies.in_force(db, card.board_id).board
     if not checked or card.pull_repository is None:
         return
-    text, commit = policy_file.read(context.hub, card.pull_repository)
+    commit = repositories.base(context.hub, card.pull_repository).commit
+    if commit:
+        text = policy_file.read_at(context.hub, card.pull_repository, commit)
+    else:
+        text, commit = policy_file.read(context.hub, card.pull_repository)
     try:
         now = profiles.rules_of(context.hub, card.pull_repository, text, commit, board).definition
     except PolicyError as error:

@@ -1,6 +1,7 @@
 """Who commits, and the rulesets of a run's own branch: refusals are known before its agent starts."""
 
 from dataclasses import replace
+from functools import partial
 from urllib.parse import urlsplit
 
 from bot.github.api import rulesets
@@ -8,10 +9,11 @@ from bot.github.client import Hub
 from bot.system.config import Config, ConfigError
 from rules.errors import BranchRulesError
 from rules.policy.repository import RepositoryRules
-from rules.runs.branch_rules import BranchRule, Pushes, message_demands, of_push
+from rules.runs.branch_rules import BranchRule, Pushes, RuleObjection, message_demands, of_push
 from runner.git.commits import trailers
 from runner.run.run_spec import Authorship, Committer, RunSpec, SigningKey
 
+RECENT_S, SEEN_S = 300, 60
 # The author before 0.1.0. GitHub credits this address to the person whose login is `cardinal`.
 PAST_AUTHOR = Committer("Cardinal", "cardinal@users.noreply.github.com")
 
@@ -49,13 +51,19 @@ def demand(hub: Hub, spec: RunSpec, *, exists: bool, begun: bool) -> RunSpec:
     `exists`: GitHub has the branch. `begun`: the agent has worked, so that the push is tried in any case.
     Raises BranchRulesError where the push would be refused.
     """
-    rules = rulesets.of_branch(hub, spec.repository, spec.branch, fresh=not begun)
     ending = trailers((spec.run_id,), spec.full_reference)
     pushed = pushes(spec.branch, spec.authorship, ending, exists=exists)
-    refusing = () if begun else tuple(objection for objection in of_push(rules, pushed) if objection.refuses)
-    if refusing and (objections := rulesets.binding(hub, spec.repository, refusing)):
-        raise BranchRulesError(tuple(objection.text for objection in objections))
+    read = partial(rulesets.of_branch, hub, spec.repository, spec.branch)
+    rules = read(for_s=RECENT_S if begun else SEEN_S)
+    if not begun and _refusing(rules, pushed):
+        rules = read()  # somebody may have mended what was seen before
+        if objections := rulesets.binding(hub, spec.repository, _refusing(rules, pushed)):
+            raise BranchRulesError(tuple(objection.text for objection in objections))
     return _add_instructions(spec, rules)
+
+
+def _refusing(rules: tuple[BranchRule, ...], pushed: Pushes) -> tuple[RuleObjection, ...]:
+    return tuple(objection for objection in of_push(rules, pushed) if objection.refuses)
 
 
 def pushes(branch: str, by: Authorship, ending: str, *, exists: bool = False) -> Pushes:

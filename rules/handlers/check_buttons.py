@@ -7,7 +7,7 @@ from ledger.event import Event
 from ledger.events import run as runs
 from ledger.events.conversation import CommandGiven
 from ledger.ids import CardId
-from ledger.states import RunState
+from ledger.states import CardState, Ending, RunState
 from rules.card.trigger import time_stamp
 from rules.chatops.offers import fitting
 from rules.chatops.parser import of_button, run_of_button
@@ -42,9 +42,17 @@ def of_check(policy: Policy, snapshot: Snapshot) -> tuple[Button, ...]:
     if snapshot.open_pull is None or snapshot.archived:
         return ()
     offers = (offer for offer in fitting(policy, snapshot) if of_button(offer.name))
+    if _is_to_review(snapshot):
+        offers = (offer for offer in offers if offer.command != "retry")
     buttons = (Button(offer.label, offer.name, offer.hint) for offer in offers)
     # One whose name GitHub does not take is left out: the same command can be written.
     return (*(button for button in buttons if button.fits), EXPLAIN)[:MAX]
+
+
+def _is_to_review(snapshot: Snapshot) -> bool:
+    """Tell whether the run's work is to be looked at first: another attempt needs no button then."""
+    done = snapshot.run is not None and snapshot.run.ending is Ending.SUCCEEDED
+    return done and snapshot.state is not CardState.BLOCKED
 
 
 def check(snapshot: Snapshot) -> Decision:

@@ -9,6 +9,7 @@ from ledger.states import CardState
 from rules.answers import answers
 from rules.card.state import change_state, derive, derive_state, explain
 from rules.card.trigger import time_stamp
+from rules.handlers import check_buttons
 from rules.intents.outbound import Decision, Say, WriteRunComment
 from rules.policy.model import Policy
 from rules.snapshot import Snapshot
@@ -85,7 +86,8 @@ def block_given_up(policy: Policy, snapshot: Snapshot, event: EntryGivenUp, now:
         return explain(snapshot, because)
     # Nobody looks at a card in its last column again: the comment calls for somebody.
     notice = Say(snapshot.card_id, f"given-up:{time_stamp(now)}", sentence(because))
-    return change_state(policy, snapshot, CardState.BLOCKED, because) + Decision((notice,))
+    blocked = change_state(policy, snapshot, CardState.BLOCKED, because) + Decision((notice,))
+    return blocked + check_buttons.check(snapshot)  # with a button for another attempt
 
 
 @answers(EntryHeld)

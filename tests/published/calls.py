@@ -9,7 +9,7 @@ from itertools import product
 from tests.house.source import Source
 
 ASKS = {"rest", "as_app", "_ask", "_ask_as_app"}  # method first, then the path
-LISTS = {"pages", "address_of", "at_commit", "recent"}  # the path first; always GET
+LISTS = {"pages", "address_of", "at_commit"}  # the path first; always GET
 LISTS_WITH = {"find_earlier"}  # a function: the hub first, then the path; always GET
 DOORS = ASKS | LISTS | LISTS_WITH
 ONE = "{}"

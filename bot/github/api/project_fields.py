@@ -21,6 +21,8 @@ def create_field(hub: Hub, board_id: BoardId, name: str, kind: str, options: Map
     given = [{"name": option, "color": color, "description": ""} for option, color in options.items()]
     variables = {"board": board_id, "name": name, "kind": kind, "options": given or None}
     field = hub.graphql(project_queries.CREATE_FIELD, variables)["createProjectV2Field"]["projectV2Field"]
+    made = projects.options_in(field)
+    hub.remember(_options_name(field["id"]), lambda: made, fresh=True)
     return Field(field["id"], field["name"], field["dataType"])
 
 
@@ -56,8 +58,12 @@ def _read_options(hub: Hub, field_id: str, *, fresh: bool = False) -> dict[str, 
     def read() -> dict[str, str]:
         return projects.options_of(hub, field_id)
 
-    known: dict[str, str] = hub.remember(f"options of {field_id}", read, fresh=fresh)
+    known: dict[str, str] = hub.remember(_options_name(field_id), read, fresh=fresh)
     return known
+
+
+def _options_name(field_id: str) -> str:
+    return f"options of {field_id}"
 
 
 def convert_text_field(

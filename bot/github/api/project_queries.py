@@ -236,7 +236,10 @@ mutation CreateField(
   createProjectV2Field(
     input: {projectId: $board, name: $name, dataType: $kind, singleSelectOptions: $options}
   ) {
-    projectV2Field { ... on ProjectV2FieldCommon { id name dataType } }
+    projectV2Field {
+      ... on ProjectV2FieldCommon { id name dataType }
+      ... on ProjectV2SingleSelectField { options { id name } }
+    }
   }
 }
 """

@@ -201,9 +201,11 @@ def item_kind(item_type: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """An option of a single-select field, by its id."""
+    """An option of a single-select field, by its id; with its name and the field's, GitHub's are compared."""
 
     option_id: str
+    option: str = ""
+    field: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,11 +216,15 @@ class CopiedValue:
     content: str | float
 
 
+SHOWN = "... on ProjectV2ItemFieldSingleSelectValue { name }"
 Value = str | float | Choice | CopiedValue | None  # None empties a field
 
 
 def set_fields(hub: Hub, board_id: BoardId, card_id: CardId, values: Mapping[str, Value]) -> None:
-    """Write several fields of one card, by field id, in one request."""
+    """Write several fields of one card, by field id, in one request.
+
+    Raises RefusedError where a Choice with a name shows another one: somebody renamed its option.
+    """
     if not values:
         return
     if len(values) > MAX_FIELDS:
@@ -234,9 +240,18 @@ def set_fields(hub: Hub, board_id: BoardId, card_id: CardId, values: Mapping[str
             continue
         declared.append(f"$value{n}: ProjectV2FieldValue!")
         variables[f"value{n}"] = _as_input(value)
-        inputs = f"{target}, value: $value{n}"
-        lines.append(f"w{n}: updateProjectV2ItemFieldValue(input: {{{inputs}}}) {{ clientMutationId }}")
-    hub.graphql(f"mutation SetFields({', '.join(declared)}) {{ {' '.join(lines)} }}", variables)
+        inputs, shows = f"{target}, value: $value{n}", "clientMutationId"
+        if isinstance(value, Choice) and value.field:
+            declared.append(f"$name{n}: String!")
+            variables[f"name{n}"] = value.field
+            shows = f"projectV2Item {{ fieldValueByName(name: $name{n}) {{ {SHOWN} }} }}"
+        lines.append(f"w{n}: updateProjectV2ItemFieldValue(input: {{{inputs}}}) {{ {shows} }}")
+    made = hub.graphql(f"mutation SetFields({', '.join(declared)}) {{ {' '.join(lines)} }}", variables)
+    for n, value in enumerate(values.values()):
+        if isinstance(value, Choice) and value.field:
+            shown = made[f"w{n}"]["projectV2Item"]["fieldValueByName"]
+            if shown is not None and shown.get("name") != value.option:  # None: the field has another name
+                raise RefusedError(f"write {card_id}", 200, f"{value.option} has another name by now")
 
 
 def _as_input(value: str | float | Choice | CopiedValue) -> dict[str, str | float]:
@@ -261,8 +276,12 @@ def set_archived(hub: Hub, board_id: BoardId, card_id: CardId, archived: bool) -
 
 def options_of(hub: Hub, field_id: str) -> dict[str, str]:
     """Return the options of a single-select field, id by name; none where there is no such field."""
-    node = hub.graphql(project_queries.OPTIONS, {"field": field_id}).get("node") or {}
-    return {option["name"]: option["id"] for option in node.get("options") or ()}
+    return options_in(hub.graphql(project_queries.OPTIONS, {"field": field_id}).get("node") or {})
+
+
+def options_in(field: Mapping[str, Any]) -> dict[str, str]:
+    """Return the ids of the options in GitHub's answer about a field, by name."""
+    return {option["name"]: option["id"] for option in field.get("options") or ()}
 
 
 def option_of_card(hub: Hub, card_id: CardId, field: str) -> str:

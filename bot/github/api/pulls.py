@@ -12,6 +12,7 @@ from bot.github.errors import ConflictError, NotFoundError, RefusedError, Unavai
 
 WORKFLOWS = ".github/workflows/"
 MAX_PAGES = 30  # GitHub lists 3,000 files: docs.github.com/rest/pulls/pulls#list-pull-requests-files
+BASE_KEPT_S = 300
 UNREADY = "[not ready] "  # prefix of the title where there are no drafts
 
 
@@ -102,7 +103,8 @@ def open_draft(hub: Hub, repository: str, *, branch: str, title: str, body: str)
     Without drafts, UNREADY begins its title. Private repositories of some plans have no drafts; only the
     refusal tells (github.com/cli/cli, issue 520).
     """
-    fields = {"title": title, "head": branch, "base": default_branch(hub, repository), "body": body}
+    base = default_branch(hub, repository, for_s=BASE_KEPT_S)
+    fields = {"title": title, "head": branch, "base": base, "body": body}
     path = f"{repository_path(repository)}/pulls"
     try:
         try:

@@ -40,9 +40,17 @@ class Base:
     is_public: bool = False
 
 
-def default_branch(hub: Hub, repository: str) -> str:
-    """Return the default branch; raises NotFoundError for a repository that is gone."""
-    return str(hub.rest("GET", repository_path(repository)).body["default_branch"])
+def default_branch(hub: Hub, repository: str, *, for_s: float = 0) -> str:
+    """Return the default branch, as it was up to `for_s` seconds ago; raises NotFoundError for a repository
+    that is gone.
+    """
+    path = repository_path(repository)
+    name = _default_of(repository)
+    return str(hub.recent(name, lambda: hub.rest("GET", path).body["default_branch"], for_s=for_s))
+
+
+def _default_of(repository: str) -> str:
+    return f"default branch of {repository}"
 
 
 def base(hub: Hub, repository: str) -> Base:
@@ -59,6 +67,7 @@ def base(hub: Hub, repository: str) -> Base:
     ref = (seen or {}).get("defaultBranchRef")
     if seen and ref:
         made = datetime.fromisoformat(seen["createdAt"])
+        hub.recent(_default_of(repository), lambda: ref["name"], for_s=0)
         return Base(
             ref["name"],
             ref["target"]["oid"],

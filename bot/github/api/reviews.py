@@ -47,9 +47,23 @@ def _line(comment: dict[str, Any]) -> int:
 
 
 def node_of_thread(hub: Hub, repository: str, number: int, thread_id: str) -> str:
-    """Return the node id of the thread with the comment `thread_id`; raises NotFoundError without one."""
+    """Return the node id of the thread with the comment `thread_id`, which never changes; raises
+    NotFoundError without one.
+    """
+    for fresh in (False, True):
+        nodes: dict[str, str] = hub.remember(
+            f"threads of {repository}#{number}", lambda: _read_threads(hub, repository, number), fresh=fresh
+        )
+        if thread_id in nodes:
+            return nodes[thread_id]
+    raise NotFoundError(f"the thread of comment {thread_id}", 200, f"not in {repository}#{number}")
+
+
+def _read_threads(hub: Hub, repository: str, number: int) -> dict[str, str]:
+    """Return the node id of each comment's thread."""
     owner, _, name = repository.partition("/")
     after: str | None = None
+    nodes: dict[str, str] = {}
     for _ in range(MAX_PAGES):
         variables = {"owner": owner, "name": name, "number": number, "after": after}
         pull = (
@@ -57,12 +71,11 @@ def node_of_thread(hub: Hub, repository: str, number: int, thread_id: str) -> st
         ).get("pullRequest") or {}
         threads = pull.get("reviewThreads") or {"nodes": (), "pageInfo": {"hasNextPage": False}}
         for thread in threads["nodes"]:
-            if thread_id in [str(comment["fullDatabaseId"]) for comment in thread["comments"]["nodes"]]:
-                return str(thread["id"])
+            nodes |= {str(comment["fullDatabaseId"]): thread["id"] for comment in thread["comments"]["nodes"]}
         if not threads["pageInfo"]["hasNextPage"]:
             break
         after = threads["pageInfo"]["endCursor"]
-    raise NotFoundError(f"the thread of comment {thread_id}", 200, f"not in {repository}#{number}")
+    return nodes
 
 
 def resolve_thread(hub: Hub, repository: str, thread_node_id: str) -> None:

@@ -9,6 +9,7 @@ from bot.github.errors import NotFoundError
 
 ROLES = ("admin", "maintain", "write", "triage", "read")
 NONE = "none"
+KEPT_S = 60
 WRITERS = ("admin", "maintain", "write")
 
 
@@ -20,10 +21,11 @@ def role(hub: Hub, repository: str, login: str) -> str:
     """
     if not login:  # a deleted account
         return NONE
-    key = (repository, login.lower())
-    known = hub.roles.get(key)
-    if known is None:
-        known = hub.roles[key] = _role_of(_permission(hub, repository, login))
+    known: str = hub.recent(
+        f"role of {login.lower()} in {repository}",
+        lambda: _role_of(_permission(hub, repository, login)),
+        for_s=KEPT_S,
+    )
     return known
 
 

@@ -11,14 +11,18 @@ PAGE = 100
 _LISTS = ("required_deployment_environments", "allowed_merge_methods")
 
 
-def of_branch(hub: Hub, repository: str, branch: str, *, fresh: bool = True) -> tuple[BranchRule, ...]:
+def of_branch(hub: Hub, repository: str, branch: str, *, for_s: float = 0) -> tuple[BranchRule, ...]:
     """Return the active rules for a branch, which need not exist; none from an older server or smaller plan.
 
-    Not `fresh`: they may be minutes old. Source: docs.github.com/rest/repos/rules#get-rules-for-a-branch.
+    They may be `for_s` seconds old. Source: docs.github.com/rest/repos/rules#get-rules-for-a-branch.
     """
     path = f"{repository_path(repository)}/rules/branches/{quote(branch, safe='')}"
     try:
-        listed = hub.recent(path, {"per_page": PAGE}, fresh=fresh)
+        listed = hub.recent(
+            path,
+            lambda: hub.rest("GET", path, params={"per_page": PAGE}).body,
+            for_s=for_s,
+        )
     except (NotFoundError, PermissionMissingError):
         return ()
     return tuple(map(_rule, listed))

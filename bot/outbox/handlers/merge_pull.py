@@ -42,6 +42,7 @@ from runner.git.commits import find_run_trailers
 # One attempt to merge one head; coalesced, because a refused merge is requested again when the card
 # comes back.
 CHECK_WAIT = timedelta(seconds=1)
+ACT_S = 10
 ACT = Act("merge:{card_id}:{head}:{about}", ordered=True, coalesce=True)
 
 _MAX_RUNS = 200  # of a card, newest first
@@ -72,11 +73,11 @@ def carry_out(context: OutboxContext, intent: MergePull, _entry: Entry) -> ActRe
     because = unmergeable(snapshot, replace(snapshot.open_pull, head=intent.head, gate=gate), intent.requires)
     if because:
         raise GivenUpError(f"#{pull.number} could not be merged: {because}, then /cardinal retry")
-    gate_check.demand_same(context, card, intent.head)
     with context.reading() as db:
         unwritten = outbox.get(db, CHECK.key(WriteCheck(intent.card_id, intent.head)))
     if unwritten is not None:  # GitHub may require it, and still see the one that the last check began
         raise TooSoonError(context.clock() + CHECK_WAIT, "the gate's result is written on the commit first")
+    gate_check.demand_same(context, card, intent.head)
     if intent.fresh and (behind := _behind(context, intent, card, pull)):
         return behind
     commit, how, awaits = _attempt(context, card, pull, intent)
@@ -143,7 +144,7 @@ def _merge(
     Raises the refusal without either.
     """
     method, head, repository = intent.method, intent.head, pull.repository
-    base = repositories.default_branch(hub, repository)
+    base = repositories.default_branch(hub, repository, for_s=ACT_S)  # read a moment ago for its checks
     rules = rulesets.of_branch(hub, repository, base)
     # Signatures are GitHub's to judge: it alone knows the keys.
     objections = of_merge(rules, base, method, "\n\n".join(words.values()), signed=True)

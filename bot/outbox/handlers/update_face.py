@@ -129,7 +129,7 @@ def _write_fields(
 
     try:
         projects.set_fields(hub, board_id, card_id, values_by_id(fresh=False))
-    except RefusedError:  # somebody may have made an option anew
+    except RefusedError:  # somebody may have renamed an option, or made it anew
         if not any(known[field].kind == SINGLE_SELECT for field in values):
             raise
         projects.set_fields(hub, board_id, card_id, values_by_id(fresh=True))
@@ -148,7 +148,8 @@ def _value_of(hub: Hub, field: Field, name: FaceField, value: str | float, fresh
         return None
     if field.kind != SINGLE_SELECT:
         return value
-    return Choice(project_fields.ensure_options(hub, field.field_id, OPTIONS[name], fresh=fresh)[str(value)])
+    ids = project_fields.ensure_options(hub, field.field_id, OPTIONS[name], fresh=fresh)
+    return Choice(ids[str(value)], str(value), field.name)
 
 
 def _parse_digest(digest: str) -> dict[FaceField, str]:

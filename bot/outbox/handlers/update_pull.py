@@ -33,6 +33,9 @@ def carry_out(context: OutboxContext, intent: UpdatePull, entry: Entry) -> ActRe
     if story.run.is_adopted:
         return ActResult()  # the description says more than the ledger knows
     body, changes = pull_body.write(story), dict[str, str]()
+    last = last_of(context, entry.key) or last_of(context, OPENED.key(OpenPull(card.card_id, card.run_id)))
+    if last is not None and (last.remote_id, last.digest) == (str(pull.number), text_digest(body)):
+        return ActResult(last.remote_id, last.digest)  # written for a title that tells nothing
     # Without drafts the title tells that a pull request is not ready.
     pull_reading = None if card.pull_draft else pulls.read(context.hub, pull.repository, pull.number)
     if pull_reading is not None and pull_reading.title.startswith(pulls.UNREADY):
@@ -41,7 +44,6 @@ def carry_out(context: OutboxContext, intent: UpdatePull, entry: Entry) -> ActRe
             changes["title"] = pull_reading.title.removeprefix(pulls.UNREADY)
         else:
             body = pull_body.unready(body)
-    last = last_of(context, entry.key) or last_of(context, OPENED.key(OpenPull(card.card_id, card.run_id)))
     act_result = ActResult(str(pull.number), text_digest(body))
     if last is None or (last.remote_id, last.digest) != (act_result.remote_id, act_result.digest):
         pull_reading = pull_reading or pulls.read(context.hub, pull.repository, pull.number)

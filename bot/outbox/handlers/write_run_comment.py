@@ -13,7 +13,8 @@ from rules.intents.outbound import WriteRunComment
 # Within a second no state of a run can be read anyway.
 ACT = Act("run:{run_id}", priority=3, coalesce=True, wait_s=1.0)
 # In these states a person waits, so the comment is written at once; the others pass by themselves.
-WAITING = (RunState.PARKED, RunState.AWAITING_APPROVAL, RunState.ENDED)
+# A plan that awaits approval has a comment of its own, which is posted at once.
+WAITING = (RunState.PARKED, RunState.ENDED)
 
 
 def carry_out(context: OutboxContext, intent: WriteRunComment, entry: Entry) -> ActResult:

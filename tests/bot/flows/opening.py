@@ -11,7 +11,7 @@ from typing import Any
 
 from bot.bootstrap import Services
 from bot.github.client import Hub
-from bot.github.token_scope import TokenScope, of_call, pushing
+from bot.github.token_scope import of_call, pushing
 from bot.state.outbox_context import OutboxContext
 from bot.system import config
 from bot.system import redis as embedded_redis
@@ -30,7 +30,6 @@ from tests.near import near
 
 SHOP = "acme/shop"
 USUAL = (  # what most tests ask a token for
-    TokenScope(SHOP),
     pushing(SHOP),
     *(
         of_call(method, f"/repos/{SHOP}/{rest}")

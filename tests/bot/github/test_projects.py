@@ -363,6 +363,9 @@ def test_an_option_that_somebody_deleted_or_made_anew_is_found_again(world: Worl
     )
     field = world.board.field_named("Agent")
     assert field is not None
+    calls = len(world.forge.gateway.calls)
+    assert project_fields.are_own_options(world.hub, new_field.field_id, ["⏳ queued"])
+    assert len(world.forge.gateway.calls) == calls, "GitHub's answer said what it made"
     known = project_fields.ensure_options(world.hub, new_field.field_id, OPTIONS)
     assert [*known] == [*OPTIONS]
     calls = len(world.forge.gateway.calls)

@@ -218,6 +218,9 @@ def test_the_threads_of_one_review_are_read_and_resolved(world: World) -> None:
     ]
     node_id = reviews.node_of_thread(world.hub, "acme/shop", number, threads[1].thread_id)
     reviews.resolve_thread(world.hub, "acme/shop", node_id)
+    calls = len(world.forge.gateway.calls)
+    reviews.node_of_thread(world.hub, "acme/shop", number, threads[2].thread_id)
+    assert len(world.forge.gateway.calls) == calls
     assert [thread.resolved_by is not None for thread in pull.threads] == [False, True, *[False] * 2]
 
 

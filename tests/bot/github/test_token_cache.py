@@ -3,10 +3,12 @@
 import stat
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
+from bot.github.api import roles
 from bot.github.client import Hub
 from bot.github.errors import UnavailableError
 from bot.github.shared_records import FileRecords, home_records
@@ -75,7 +77,10 @@ def test_who_was_refused_a_token_lets_the_next_one_ask(
     with pytest.raises(UnavailableError):
         hub.rest("GET", "/x")
     assert hub._kept.get("claim: ") == "0", "nobody waits for it"
-    scripted.tokens()
+    expires = (clock() + timedelta(hours=1)).isoformat()
+    scripted.answer(
+        "POST", "/app/installations/7/access_tokens", {"token": "t", "expires_at": expires}, status=201
+    )
     scripted.answer("GET", "/x", {"ok": True})
     assert Hub(config, clock).rest("GET", "/x").body == {"ok": True}
 
@@ -153,3 +158,27 @@ def test_the_memory_stays_small(config: Config) -> None:
         token_cache.put(f"token {n}", str(n))
     assert token_cache.get(f"token {MAX + 4}") == str(MAX + 4)
     assert token_cache.get("token 0") is None
+
+
+def test_what_one_process_read_a_moment_ago_is_not_read_again_by_the_next(
+    hub: Hub, config: Config, scripted: Scripted, clock: Clock
+) -> None:
+    scripted.tokens()
+    path = "/repos/acme/shop/collaborators/alice/permission"
+    scripted.answer("GET", path, {"role_name": "write"})
+    assert roles.role(hub, "acme/shop", "alice") == "write"
+    assert roles.role(Hub(config, clock), "acme/shop", "Alice") == "write"
+    assert len(scripted.asked(path)) == 1
+    clock.forward(roles.KEPT_S)
+    roles.role(Hub(config, clock), "acme/shop", "alice")
+    assert len(scripted.asked(path)) == 2
+
+
+def test_a_token_that_git_took_is_not_tried_again_by_the_next_process(
+    hub: Hub, config: Config, scripted: Scripted, clock: Clock
+) -> None:
+    scripted.tokens()
+    scripted.answer("GET", "/repos/acme/shop", {})
+    hub.git_environment("acme/shop")
+    Hub(config, clock).git_environment("acme/shop")
+    assert len(scripted.asked("/repos/acme/shop")) == 1

@@ -8,7 +8,7 @@ import pytest
 
 from bot.github.client import Hub
 from bot.github.errors import NotFoundError, PermissionMissingError, RefusedError
-from bot.github.token_scope import TokenScope, of_call
+from bot.github.token_scope import TokenScope, of_call, of_query
 from bot.system.logs import Lines
 from forge.store.registration import Token
 from runner.text.plain import redact
@@ -23,6 +23,9 @@ def reads(*names: str) -> tuple[tuple[str, str], ...]:
     return tuple((name, "read") for name in names)
 
 
+READING = reads("contents", "issues", "pull_requests")
+
+
 def writes(*names: str) -> tuple[tuple[str, str], ...]:
     return tuple((name, "write") for name in names)
 
@@ -30,26 +33,26 @@ def writes(*names: str) -> tuple[tuple[str, str], ...]:
 @pytest.mark.parametrize(
     ("method", "path", "permissions"),
     [
-        ("GET", "", reads("metadata")),
-        ("GET", "/collaborators/al%20ice/permission", reads("metadata")),
-        ("GET", "/issues", reads("issues")),
-        ("GET", "/issues/7", reads("issues", "pull_requests")),
+        ("GET", "", READING),
+        ("GET", "/collaborators/al%20ice/permission", READING),
+        ("GET", "/issues", READING),
+        ("GET", "/issues/7", READING),
         ("POST", "/issues/7/comments", writes("issues", "pull_requests")),
         ("PATCH", "/issues/comments/9", writes("issues", "pull_requests")),
         ("POST", "/pulls", writes("contents", "pull_requests")),
-        ("GET", "/pulls/8", reads("pull_requests")),
+        ("GET", "/pulls/8", READING),
         ("POST", "/pulls/8/comments", writes("pull_requests")),
         ("PUT", "/pulls/8/merge", writes("contents", "pull_requests")),
         ("DELETE", "/git/refs/heads/a/b", writes("contents")),
-        ("GET", "/contents/.github/cardinal.yml", reads("contents")),
-        ("GET", "/contents/.github/cardinal/skills", reads("contents")),
-        ("GET", "/commits/HEAD", reads("contents")),
+        ("GET", "/contents/.github/cardinal.yml", READING),
+        ("GET", "/contents/.github/cardinal/skills", READING),
+        ("GET", "/commits/HEAD", READING),
         ("POST", "/check-runs", writes("checks")),
         ("PATCH", "/check-runs/5", writes("checks")),
         ("GET", "/commits/main/check-runs", reads("checks")),
         ("GET", "/commits/main/status", reads("statuses")),
-        ("GET", "/branches/a%2Fb", reads("contents")),
-        ("GET", "/rules/branches/a%2Fb", reads("metadata")),
+        ("GET", "/branches/a%2Fb", READING),
+        ("GET", "/rules/branches/a%2Fb", READING),
         ("GET", "/actions/jobs/5/logs", reads("actions")),
         ("GET", "/deployments", ()),
         ("PATCH", "", ()),
@@ -73,6 +76,11 @@ def test_only_a_merge_that_changes_workflows_may_do_so() -> None:
     assert narrow == TokenScope("acme/shop", writes("contents", "pull_requests"))
 
 
+def test_graphql_reads_with_a_token_that_writes_nothing() -> None:
+    assert of_query("acme/shop", mutates=False) == TokenScope("acme/shop", READING)
+    assert of_query("acme/shop", mutates=True) == TokenScope("acme/shop", writes("contents", "pull_requests"))
+
+
 def test_the_token_names_the_repository_and_the_permissions(hub: Hub, scripted: Scripted) -> None:
     scripted.tokens(times=3)
     for path in ("/repos/acme/shop/issues/1", "/repos/acme/shop/issues/2", "/repos/acme/board/issues/1"):
@@ -81,7 +89,7 @@ def test_the_token_names_the_repository_and_the_permissions(hub: Hub, scripted: 
     scripted.answer("GET", "/repos/elsewhere/shop/issues/1", {})
     hub.rest("GET", "/repos/elsewhere/shop/issues/1")
     asked = [json.loads(one.body) if one.body else None for one in scripted.asked(TOKENS)]
-    issues = {"issues": "read", "pull_requests": "read"}
+    issues = dict(READING)
     assert asked == [
         {"repositories": ["shop"], "permissions": issues},
         {"repositories": ["board"], "permissions": issues},
@@ -92,7 +100,7 @@ def test_the_token_names_the_repository_and_the_permissions(hub: Hub, scripted: 
 def test_the_forge_lets_a_narrowed_token_do_nothing_else(world: World) -> None:
     world.hub.rest("GET", "/repos/acme/shop/issues")
     token: Token = list(world.forge.store.apps._tokens.values())[-1]
-    assert token.permissions == {"issues": "read", "metadata": "read"}
+    assert token.permissions == {**dict(READING), "metadata": "read"}
     assert token.repo_ids == frozenset((world.shop.id,))
     assert len(token.value) == 520
 

@@ -61,7 +61,7 @@ def ask(stage: Stage, upto: int) -> None:
 
 def remember_role(stage: Stage) -> None:
     """Let Cardinal know what Alice may do: the forge's own clock stands still and takes no token of later."""
-    stage.hub.roles["acme/shop", "alice"] = "admin"
+    stage.hub.recent("role of alice in acme/shop", lambda: "admin", for_s=0)
 
 
 def replies(stage: Stage) -> list[Event]:

@@ -28,10 +28,10 @@ TABLE: list[tuple[str | None, RunRow | None, list[str]]] = [
     ("In Progress", run(S.AWAITING_APPROVAL), ["approve:r1:1", "cancel:r1", "explain"]),
     ("In Progress", run(S.PARKED, stop_asked="pause"), ["resume:r1", "cancel:r1", "explain"]),
     ("In Progress", run(S.PARKED), ["cancel:r1", "explain"]),
-    ("In Progress", ended(), ["retry:r1", "explain"]),
+    ("In Progress", ended(), ["explain"]),  # its work is to be looked at
     ("In Progress", ended(Ending.FAILED), ["retry:r1", "explain"]),
     ("Review", ended(), ["explain"]),
-    ("Done", ended(), ["retry:r1", "explain"]),
+    ("Done", ended(), ["explain"]),
     ("In Progress", None, ["explain"]),
 ]
 
@@ -44,6 +44,11 @@ def test_the_buttons_fit_how_the_card_stands(
     buttons = of_check(POLICY, card(column, run=newest, questions=asked, pull=pull()))
     assert [button.identifier for button in buttons] == names
     assert all(button.identifier == "explain" or of_button(button.identifier) for button in buttons)
+
+
+def test_work_that_could_not_be_merged_has_a_button_for_another_attempt() -> None:
+    seen = card("Done", run=ended(), pull=pull(), state=CardState.BLOCKED)
+    assert [button.identifier for button in of_check(POLICY, seen)] == ["retry:r1", "explain"]
 
 
 @pytest.mark.parametrize(

@@ -262,6 +262,7 @@ def test_an_act_that_the_card_needs_and_that_failed_blocks_it_with_the_reason(
     assert states(intents) == [S.BLOCKED]
     assert "merge conflict in app.py" in only(intents, ChangeCardState).because
     assert only(intents, Say).text.endswith("merge conflict in app.py.")
+    assert ("WriteCheck" in kinds(intents)) is (snapshot.open_pull is not None), "it gets a button to retry"
 
 
 ASKED: dict[str, Any] = {"run": ended(), "pull": pull(draft=True), "verdict": "changes_requested"}

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from bot.admin.doctor import DoctorContext, repositories
-from bot.github.client import RECENT_S
+from bot.runspec.branch_rules import RECENT_S
 from ledger.events.run import RunClaimed
 from ledger.events.turn import TurnStarted
 from ledger.queue.examinations import Level
@@ -66,7 +66,7 @@ def test_the_agent_is_told_how_messages_must_begin(cardinal: Cardinal) -> None:
 
 
 def test_a_run_that_goes_on_does_not_ask_for_the_rules_again(cardinal: Cardinal) -> None:
-    cardinal.clock.forward(RECENT_S - cardinal.clock().timestamp() % RECENT_S)  # what is kept is dropped then
+    cardinal.clock.forward(RECENT_S)  # what is kept is dropped then
     cardinal.scenario(work=[{"ask": {"question": "How?"}}, {"finish": {"done": "All of it."}}])
     item = cardinal.new(column="In Progress")
     cardinal.catch_up(work=True)

@@ -110,7 +110,7 @@ def test_a_commit_that_nobody_checked_says_so_and_a_button_has_it_checked(cardin
     assert (stale.conclusion, kinds(cardinal)) == ("action_required", ["first"])
     assert stale.output["title"].startswith("Not checked: Cardinal")
     assert checks_on(cardinal, before).conclusion == "success"  # what was published stays with its commit
-    assert buttons(stale) == ["Check", "Retry", "Explain"]
+    assert buttons(stale) == ["Check", "Explain"]
     press(cardinal, stale, "Check")
     assert (checks_on(cardinal, head).status, kinds(cardinal)[-1]) == ("in_progress", "check")
     cardinal.catch_up()
@@ -118,7 +118,7 @@ def test_a_commit_that_nobody_checked_says_so_and_a_button_has_it_checked(cardin
     cardinal.catch_up(work=True)
     assert checks_on_face(cardinal, item) == ("✅ passed", "a review")
     assert checks_on(cardinal, head).conclusion == "success"
-    assert buttons(checks_on(cardinal, head)) == ["Retry", "Explain"]
+    assert buttons(checks_on(cardinal, head)) == ["Explain"]
     cardinal.say(item, "/cardinal retry")
     cardinal.catch_up()
     assert (cardinal.run_of(item).kind, cardinal.run_of(item).attempt) == ("retry", 2)

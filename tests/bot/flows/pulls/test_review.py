@@ -321,11 +321,14 @@ def test_a_conflict_with_the_base_is_a_reason_not_a_merge(cardinal: Cardinal) ->
 def test_a_person_who_merges_or_closes_is_followed(cardinal: Cardinal, merged: bool) -> None:
     item = cardinal.newest
     pull, alice = cardinal.pull_of(item), cardinal.person("alice")
+    read = f"GET /repos/acme/shop/pulls/{pull.issue.number}"
+    calls = len(cardinal.calls(read))
     if merged:
         cardinal.forge.store.pulls.merge(pull, actor=alice)
     else:
         cardinal.forge.store.issues.set_state(pull.issue, "closed", actor=alice)
     cardinal.catch_up()
+    assert len(cardinal.calls(read)) - calls == (0 if merged else 1), "a merge is not taken back"
     assert cardinal.events(PullChanged)[-1].state == ("merged" if merged else "closed")
     assert cardinal.card(item).state == ("done" if merged else "blocked")  # its issue closes, its card moves
     assert cardinal.card(item).because
