@@ -71,7 +71,7 @@ def serve_web(config: Config, listener: socket.socket, ready: Callable[[], None]
     wake = partial(delivery_wakeups.wake_ingestion, embedded_redis.connect_redis(config))
     streams = Streams(engine)
     web = make_web(config, engine, wake, utc_now, streams)
-    WebServer(web, _room(config), ready, streams.close, web.takers).run([listener])
+    WebServer(web.app, _room(config), ready, streams.close, web.takers).run([listener])
 
 
 class WebServer(uvicorn.Server):

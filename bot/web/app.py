@@ -8,7 +8,7 @@ from flask import Flask, jsonify
 from flask.typing import ResponseReturnValue
 from sqlalchemy import Engine
 from starlette.routing import Route, Router
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp
 from werkzeug.routing import Rule
 
 from bot.github.app_manifest import WEBHOOK_PATH
@@ -33,14 +33,10 @@ THREADS = 8  # for pages and the API
 
 @dataclass(frozen=True, slots=True)
 class Web:
-    """All that the web server serves, as an ASGI application; `takers` take small requests without it."""
+    """All that the web server serves; `takers` take small requests without the application."""
 
     app: ASGIApp
     takers: Mapping[bytes, Take]
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request."""
-        await self.app(scope, receive, send)
 
 
 def make_web(config: Config, engine: Engine, wake: Wake, clock: Clock, streams: Streams) -> Web:

@@ -25,7 +25,7 @@ START_S = 60
 
 def web_client(config: Config, engine: Engine, wake: Wake, clock: Clock) -> TestClient:
     """Return a client of all that the web server serves."""
-    return TestClient(make_web(config, engine, wake, clock, Streams(engine)))
+    return TestClient(make_web(config, engine, wake, clock, Streams(engine)).app)
 
 
 @contextmanager
