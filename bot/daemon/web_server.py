@@ -3,9 +3,9 @@
 import resource
 import signal
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
-from types import FrameType
+from types import FrameType, MappingProxyType
 
 import uvicorn
 from starlette.types import ASGIApp
@@ -20,6 +20,7 @@ from bot.web.app import make_web
 from bot.web.connections import MAX_CONNECTIONS, MAX_HELD_BYTES, ConnectionLimits, Connections
 from bot.web.live.streams import Streams
 from bot.web.pages import PAGES
+from bot.web.small_request import Take
 from bot.web.webhook import MAX_BYTES
 from ledger.errors import CardinalError
 from ledger.lifecycle.open import open_ledger
@@ -69,8 +70,8 @@ def serve_web(config: Config, listener: socket.socket, ready: Callable[[], None]
     engine = open_ledger(config.database_url)
     wake = partial(delivery_wakeups.wake_ingestion, embedded_redis.connect_redis(config))
     streams = Streams(engine)
-    app = make_web(config, engine, wake, utc_now, streams)
-    WebServer(app, _room(config), ready, streams.close).run([listener])
+    web = make_web(config, engine, wake, utc_now, streams)
+    WebServer(web.app, _room(config), ready, streams.close, web.takers).run([listener])
 
 
 class WebServer(uvicorn.Server):
@@ -82,8 +83,9 @@ class WebServer(uvicorn.Server):
         limits: ConnectionLimits,
         ready: Callable[[], None],
         stops: Callable[[], None] = lambda: None,
+        takers: Mapping[bytes, Take] = MappingProxyType({}),
     ) -> None:
-        self._connections, self._stops = Connections(limits), stops
+        self._connections, self._stops = Connections(limits, takers), stops
         super().__init__(_settings(app, self._connections, ready))
 
     async def on_tick(self, counter: int) -> bool:

@@ -1,6 +1,7 @@
 """What the web server serves: the webhook and MCP by themselves, the pages and a health check by Flask."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import cache, partial
 
 from flask import Flask, jsonify
@@ -22,6 +23,7 @@ from bot.web.metrics import PATH as METRICS_PATH
 from bot.web.metrics import Metrics
 from bot.web.pages import pages
 from bot.web.refused_deliveries import RefusalCounts
+from bot.web.small_request import Take
 from bot.web.webhook import MAX_BYTES, WebhookReceiver
 from bot.web.wsgi import Bridge
 from ledger.log import event_store
@@ -29,18 +31,28 @@ from ledger.log import event_store
 THREADS = 8  # for pages and the API
 
 
-def make_web(config: Config, engine: Engine, wake: Wake, clock: Clock, streams: Streams) -> ASGIApp:
+@dataclass(frozen=True, slots=True)
+class Web:
+    """All that the web server serves; `takers` take small requests without the application."""
+
+    app: ASGIApp
+    takers: Mapping[bytes, Take]
+
+
+def make_web(config: Config, engine: Engine, wake: Wake, clock: Clock, streams: Streams) -> Web:
     """Return all that the web server serves; `wake` starts workers for deliveries."""
     bridge = Bridge(make_app(config, engine, clock), threads=THREADS, follow=streams.serve)
-    routes = []
+    routes, takers = [], {}
     if config.webhooks:
         commits = GroupCommit(engine, wake, Keeper(config.home, clock).take)
         counts = RefusalCounts(open_records(config, clock))
         receiver = WebhookReceiver(commits, config.webhook_secret, clock, counts)
         routes.append(Route(WEBHOOK_PATH, receiver, methods=["POST"]))
+        takers[WEBHOOK_PATH.encode()] = receiver.take
     if config.public_url:
         routes.append(Route(mcp_door.PATH, mcp_door.McpDoor(bridge, config.public_url)))
-    return Router(routes, redirect_slashes=False, default=bridge, max_body_size=MAX_BYTES)
+    app = Router(routes, redirect_slashes=False, default=bridge, max_body_size=MAX_BYTES)
+    return Web(app, takers)
 
 
 class _Rule(Rule):

@@ -6,14 +6,18 @@ next, not the client that is silent. docs/decisions/web-server.md has the figure
 """
 
 import time
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from types import MappingProxyType
 from typing import Any
 
 from httptools import HttpParserError
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from bot.web.small_request import SmallRequest, Take, is_small
 
 MAX_CONNECTIONS = 1000
 MAX_HEAD_BYTES = 64 * 1024  # without the body that comes with it at once
@@ -57,9 +61,12 @@ class Connection(HttpToolsProtocol):
     library would keep any number.
 
     Its parser takes fields behind a body for the head's, and no body of who wishes for another protocol.
+    `takers` take small requests by path; their bodies are counted by `hold`.
     """
 
     head_bytes, head_ended = 0, False
+    takers: Mapping[bytes, Take] = MappingProxyType({})
+    hold: Callable[[int], None]
 
     def data_received(self, data: bytes) -> None:
         """Receive bytes of the client."""
@@ -87,22 +94,30 @@ class Connection(HttpToolsProtocol):
         changes = self.parser.should_upgrade()
         if changes and any(name in BODY_FIELDS and value.strip() != b"0" for name, value in self.headers):
             raise HttpParserError("a body that would be read as the next request")
+        take = self.takers.get(self.url)
+        if take is not None and is_small(self.parser.get_method(), self.headers):
+            self.cycle = SmallRequest(self, take, self.hold)  # type: ignore[assignment]  # as far as it is used
+            return
         super().on_headers_complete()
         if changes:
             self.cycle.keep_alive = False
 
 
 class Connections:
-    """The connections of one server, the oldest first, and the bytes of their requests."""
+    """The connections of one server, the oldest first, and the bytes of their requests.
 
-    def __init__(self, limits: ConnectionLimits) -> None:
-        self._limits = limits
+    `takers` take small requests by path, without ASGI.
+    """
+
+    def __init__(self, limits: ConnectionLimits, takers: Mapping[bytes, Take] = MappingProxyType({})) -> None:
+        self._limits, self._takers = limits, takers
         self._open: dict[Connection, tuple[object, ConnectionPhase, float]] = {}
         self._held_bytes = 0
 
     def protocol(self, **settings: Any) -> Connection:
         """Return a new connection; uvicorn's protocol factory."""
         connection = Connection(**settings)
+        connection.takers, connection.hold = self._takers, self.hold
         self._open[connection] = None, ConnectionPhase.HEAD, time.monotonic()
         if len(self._open) > self._limits.connections:
             connection.loop.call_soon(self.check)  # once those that came at the same time have begun

@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 MAX_GROUP = inbox.MAX_ROWS
 MAX_GROUP_BYTES = 32 * 1024 * 1024  # of payloads in one transaction: the largest delivery has 25 MB
-REST_S = 0.005  # between two groups of wake-ups: a burst is woken for together, and worked off together
+REST_S = 0.02  # between two groups of wake-ups: a burst is woken for together, and worked off together
 ALONE_S = 5.0  # after a group failed, its deliveries are tried alone for so long
 
 
@@ -66,7 +66,7 @@ class Batches(Generic[T]):
     """
 
     def __init__(
-        self, take: Callable[[Sequence[T]], None], size: Callable[[T], int] = lambda _: 0, rest_s: float = 0.0
+        self, take: Callable[[list[T]], None], size: Callable[[T], int] = lambda _: 0, rest_s: float = 0.0
     ) -> None:
         self._take, self._size, self._rest_s = take, size, rest_s
         self.waiting: deque[T] = deque()
@@ -93,19 +93,27 @@ class Batches(Generic[T]):
 
     def _next(self) -> list[T]:
         batch: list[T] = []
-        size_bytes = 0
         with self._turn:
-            while self.waiting and len(batch) < MAX_GROUP:
-                size_bytes += self._size(self.waiting[0])
-                if batch and size_bytes > MAX_GROUP_BYTES:
-                    break
-                batch.append(self.waiting.popleft())
+            self._fill(batch)
             self._works = bool(batch)
         return batch
 
+    def fill(self, batch: list[T]) -> None:
+        """Add to the batch that `take` has got what has come since, as far as there is room."""
+        with self._turn:
+            self._fill(batch)
+
+    def _fill(self, batch: list[T]) -> None:
+        size_bytes = sum(map(self._size, batch))
+        while self.waiting and len(batch) < MAX_GROUP:
+            size_bytes += self._size(self.waiting[0])
+            if batch and size_bytes > MAX_GROUP_BYTES:
+                break
+            batch.append(self.waiting.popleft())
+
 
 class GroupCommit:
-    """Stores deliveries in groups: all that came while the group before was written.
+    """Stores deliveries in groups: all that came until it was their turn to be written.
 
     Then it wakes workers, in groups as well. `keep` gets new deliveries with their headers.
     """
@@ -120,16 +128,31 @@ class GroupCommit:
         incoming.stored.set_running_or_notify_cancel()  # nobody can take it back
         self._arrived.add(incoming)
 
-    def _write(self, group: Sequence[Incoming]) -> None:
+    def _write(self, group: list[Incoming]) -> None:
+        count = len(group)
+
+        def come_since() -> list[Delivery]:
+            self._arrived.fill(group)
+            return [it.delivery for it in group[count:]]
+
         try:
-            self._store(group, time.monotonic() + ALONE_S)
+            self._store(group, time.monotonic() + ALONE_S, come_since)
         finally:
             _refuse([it for it in group if not it.stored.done()], "see the log")
 
-    def _store(self, group: Sequence[Incoming], alone_until: float) -> None:
-        """Store the group; when that fails each alone, so that a bad one takes no other with it."""
+    def _store(
+        self,
+        group: Sequence[Incoming],
+        alone_until: float,
+        more: Callable[[], Sequence[Delivery]] = tuple,
+    ) -> None:
+        """Store the group; when that fails each alone, so that a bad one takes no other with it.
+
+        `more` adds to the group, and returns what it added.
+        """
+        deliveries = [it.delivery for it in group]
         try:
-            new = set(inbox.store_deliveries(self._engine, *(it.delivery for it in group)))
+            new = set(inbox.store_deliveries(self._engine, *deliveries, more=more))
         except SQLAlchemyError as error:
             if len(group) == 1 or time.monotonic() > alone_until:
                 _refuse(group, type(error).__name__)

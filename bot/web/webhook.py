@@ -7,7 +7,8 @@ Source: docs.github.com/webhooks/using-webhooks/best-practices-for-using-webhook
 import asyncio
 import logging
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
 from datetime import datetime
 from functools import partial
 from http import HTTPStatus
@@ -23,6 +24,7 @@ from bot.system.clock import Clock
 from bot.system.secret import Secret
 from bot.web.group_commit import GroupCommit, Incoming, NotStoredError
 from bot.web.refused_deliveries import DeliveryRefusal, RefusalCounts
+from bot.web.small_request import Answer
 from ledger.ids import DeliveryId
 from ledger.queue.inbox import Delivery
 
@@ -30,7 +32,6 @@ log = logging.getLogger(__name__)
 
 # GitHub sends no larger one. Source: docs.github.com/webhooks/webhook-events-and-payloads.
 MAX_BYTES = 25 * 1024 * 1024
-SMALL_BYTES = 256 * 1024  # of a delivery: its signature and JSON take a few milliseconds
 JSON = "application/json"
 NO_JSON = "the body is not JSON in UTF-8"
 NO_JSON_TYPE = "set the webhook's content type to application/json in the App's settings"
@@ -50,8 +51,6 @@ ABOUT = (
     ("workflow_run", "head_sha"),
 )
 
-STORED_S = 30.0  # longer than a writer waits for its turn; GitHub itself hangs up after 10 s
-
 
 class RefusedDeliveryError(Exception):
     """A request is not a delivery; the answer is `because`."""
@@ -68,35 +67,49 @@ class RefusedDeliveryError(Exception):
 
 
 class WebhookReceiver:
-    """Receives deliveries. It needs no thread for most of them: a busy board sends little else."""
+    """Receives deliveries: small ones without a thread, for a busy board sends little else."""
 
     def __init__(self, commits: GroupCommit, secret: Secret, clock: Clock, counts: RefusalCounts) -> None:
         self._commits, self._secret, self._clock, self._counts = commits, secret, clock, counts
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    def take(self, headers: Mapping[str, str], body: bytes, answer: Answer) -> None:
         """Answer 202 once the delivery is on disk; 503 if it is not."""
-        request = Request(scope, receive)
-        response = await self._receive(dict(request.headers.items()), await request.body())
-        await response(scope, receive, send)
+        self._store(partial(read_delivery, headers, body, self._secret, now=self._clock()), answer)
 
-    async def _receive(self, headers: Mapping[str, str], body: bytes) -> Response:
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request of any size in the same way."""
+        request, loop = Request(scope, receive), asyncio.get_running_loop()
+        headers, body = dict(request.headers.items()), await request.body()
         read = partial(read_delivery, headers, body, self._secret, now=self._clock())
+        delivery = loop.run_in_executor(None, read)
+        await asyncio.wait([delivery])
+        answered: asyncio.Future[Response] = loop.create_future()
+
+        def answer(status: HTTPStatus, document: Mapping[str, object]) -> None:
+            if not answered.done():  # the server may have stopped meanwhile
+                answered.set_result(JSONResponse(document, status))
+
+        self._store(delivery.result, answer)
+        await (await answered)(scope, receive, send)
+
+    def _store(self, read: Callable[[], Incoming], answer: Answer) -> None:
         try:
-            incoming = read() if len(body) <= SMALL_BYTES else await asyncio.to_thread(read)
+            incoming = read()
         except RefusedDeliveryError as refusal:
             log.warning("delivery refused status=%s reason=%s", refusal.status, refusal.because)
             self._counts.add(refusal.refusal)
-            return JSONResponse({"error": refusal.because}, refusal.status)
+            answer(refusal.status, {"error": refusal.because})
+            return
+        told = partial(self._tell, incoming.delivery.delivery_id, answer)
+        incoming.stored.add_done_callback(partial(asyncio.get_running_loop().call_soon_threadsafe, told))
         self._commits.add(incoming)
+
+    def _tell(self, delivery_id: DeliveryId, answer: Answer, stored: "Future[bool]") -> None:
         try:
-            async with asyncio.timeout(STORED_S):
-                is_new = await asyncio.wrap_future(incoming.stored)
-        except (NotStoredError, TimeoutError) as error:
+            answer(HTTPStatus.ACCEPTED, {"delivery": delivery_id, "new": stored.result()})
+        except NotStoredError as error:
             self._counts.add(DeliveryRefusal.NOT_STORED)
-            because = str(error) or "the database does not answer"
-            return JSONResponse({"error": because}, HTTPStatus.SERVICE_UNAVAILABLE)
-        answer = {"delivery": incoming.delivery.delivery_id, "new": is_new}
-        return JSONResponse(answer, HTTPStatus.ACCEPTED)
+            answer(HTTPStatus.SERVICE_UNAVAILABLE, {"error": str(error)})
 
 
 def read_delivery(headers: Mapping[str, str], body: bytes, secret: Secret, *, now: datetime) -> Incoming:

@@ -38,7 +38,7 @@ GUARD = "cardinal_guard"
 LOCK_KEY = 0x43415244  # "CARD": the advisory lock that makes PostgreSQL's writers take turns, as SQLite's do
 BESIDE_KEY = LOCK_KEY + 1  # of those who write only what nobody reads yet
 # Between two looks of a writer whether it is its turn: of the next one, of the others, and of any at most.
-NEXT_POLL_S, POLL_S, MAX_POLL_S = 0.0002, 0.001, 0.005
+NEXT_POLL_S, POLL_S, MAX_POLL_S = 0.0004, 0.002, 0.005
 
 
 def join_queue(folder: int, *, urgent: bool = False) -> int:
@@ -210,7 +210,7 @@ def _take_turn(kept: _Kept, *, urgent: bool) -> None:
             is_last = kept.folder < 0 or now - began >= WAIT_S
             if (is_next or is_last) and _begin(kept.db, must=is_last):
                 return
-            time.sleep(min(max(NEXT_POLL_S if is_next else POLL_S, (now - since) / 50), MAX_POLL_S))
+            time.sleep(min(max(NEXT_POLL_S if is_next else POLL_S, (now - since) / 10), MAX_POLL_S))
     finally:
         if ticket is not None:
             give_back(kept.folder)

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from functools import cache
 from operator import eq
 from typing import Any, NamedTuple
 
@@ -29,6 +30,7 @@ from sqlalchemy import (
     union_all,
 )
 
+from ledger.db.rows import pad
 from ledger.db.statements import Statement, is_among, kept
 from ledger.ids import BoardId, CardId, RunId
 from ledger.queries.card_filter import ALL, FROM, CardFilter, CardScope, in_sight, match_filter
@@ -282,9 +284,17 @@ def list_parts(
         [card_id for *_, card_id in sorted(its)[part.offset : part.offset + part.limit]]
         for part, its in zip(parts, found, strict=True)
     ]
-    of_cards = _select_cards().where(cards.c.card_id.in_({card_id for its in ids for card_id in its}))
-    known = {card.card_id: card for card in map(ListedCard._make, db.execute(of_cards))}
+    listed = tuple({card_id for its in ids for card_id in its})
+    names = {f"card_{position}": card_id for position, card_id in enumerate(pad(listed))}
+    rows = _select_listed(len(names)).all(db, names) if listed else ()
+    known = {card.card_id: card for card in map(ListedCard._make, rows)}
     return [[known[card_id] for card_id in its] for its in ids]
+
+
+@cache
+def _select_listed(count: int) -> Statement:
+    names = [bindparam(f"card_{position}", type_=cards.c.card_id.type) for position in range(count)]
+    return Statement(_select_cards().where(cards.c.card_id.in_(names)))
 
 
 @kept

@@ -4,8 +4,8 @@ Deliveries that this ledger lost, as those after the back-up that it is, are sea
 beginning of the search is a cursor, at a Unix time; at 0 nothing is searched.
 """
 
-from collections.abc import Collection, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from typing import Any
@@ -27,7 +27,19 @@ from sqlalchemy import (
 
 from ledger.db.clock import database_now
 from ledger.db.column_types import stamp, storable
-from ledger.db.rows import all_rows, change, drop, find, insert_all, keep, list_rows, pick, value, values
+from ledger.db.rows import (
+    all_rows,
+    change,
+    drop,
+    fields_for,
+    find,
+    insert_all,
+    keep,
+    list_rows,
+    pick,
+    value,
+    values,
+)
 from ledger.db.statements import Statement, drive, statement
 from ledger.db.tables import cursors, inbox
 from ledger.db.transactions import reading, writing
@@ -160,13 +172,15 @@ def _select_count(state: str) -> Statement:
     return Statement(select(func.count()).select_from(mine.subquery()))
 
 
-def store_deliveries(engine: Engine, *deliveries: Delivery) -> frozenset[DeliveryId]:
+def store_deliveries(
+    engine: Engine, *given: Delivery, more: Callable[[], Sequence[Delivery]] = tuple
+) -> frozenset[DeliveryId]:
     """Keep the deliveries, all or none, in one transaction; return those that were not known already.
 
-    They are on disk when it returns.
+    `more` gives others, once it is the turn to write. They are on disk when it returns.
     """
     with writing(engine, urgent=True) as db:  # GitHub waits for the answer
-        now = database_now(db)
+        deliveries, now = (*given, *more()), database_now(db)
         return frozenset(
             [
                 DeliveryId(new)
@@ -274,7 +288,7 @@ def _finish(db: Connection, now: datetime, **key: Any) -> int:
     done = list_rows(db, _Kept, inbox, **key)
     drop(db, inbox, **key)
     settled = {"payload": "{}", "state": "done", "error": "", "settled_at": now}
-    insert_all(db, inbox, [{**asdict(row), **settled} for row in done])
+    insert_all(db, inbox, [{**fields_for(inbox, row), **settled} for row in done])
     return len(done)
 
 

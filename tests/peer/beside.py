@@ -236,7 +236,7 @@ def open_beside(side: Side, home: Path) -> Iterator[Cardinal]:
         config, engine, OutboxContext(engine, config, clock, hub), redis, "test-1", clock
     ).on_configured()
     cardinal = Cardinal(side, repository, services, clock)
-    app = make_web(config, engine, cardinal.wake, clock, Streams(engine))
+    app = make_web(config, engine, cardinal.wake, clock, Streams(engine)).app
     cardinal.know_card()
     side.relay.wait(cardinal.repository, "issues", "opened")  # of before Cardinal was there
     try:

@@ -315,7 +315,7 @@ def sound(cardinal: Cardinal) -> Iterator[str]:
 
 def _serving(cardinal: Cardinal, config: Config) -> Iterator[str]:
     services = cardinal.services
-    app = make_web(config, services.engine, lambda *_: True, cardinal.clock, Streams(services.engine))
+    app = make_web(config, services.engine, lambda *_: True, cardinal.clock, Streams(services.engine)).app
     (config.home / "run").mkdir(parents=True, exist_ok=True)
     with serving.served(app) as (host, port):
         address = f"http://{host}:{port}"

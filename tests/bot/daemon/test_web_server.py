@@ -17,7 +17,7 @@ from sqlalchemy import Engine
 
 from bot.daemon import web_server as web
 from bot.system.config import Config
-from bot.web.webhook import SMALL_BYTES
+from bot.web.small_request import SMALL_BYTES
 from ledger.db.transactions import writing
 from ledger.ids import DeliveryId
 from ledger.queue import inbox

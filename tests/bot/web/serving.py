@@ -3,8 +3,9 @@
 import contextlib
 import socket
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from types import MappingProxyType
 
 from sqlalchemy import Engine
 from starlette.testclient import TestClient
@@ -17,13 +18,14 @@ from bot.web.app import make_web
 from bot.web.connections import ConnectionLimits
 from bot.web.group_commit import Wake
 from bot.web.live.streams import Streams
+from bot.web.small_request import Take
 
 START_S = 60
 
 
 def web_client(config: Config, engine: Engine, wake: Wake, clock: Clock) -> TestClient:
     """Return a client of all that the web server serves."""
-    return TestClient(make_web(config, engine, wake, clock, Streams(engine)))
+    return TestClient(make_web(config, engine, wake, clock, Streams(engine)).app)
 
 
 @contextmanager
@@ -32,10 +34,11 @@ def served(
     limits: ConnectionLimits | None = None,
     stops: Callable[[], None] = lambda: None,
     at: socket.socket | None = None,
+    takers: Mapping[bytes, Take] = MappingProxyType({}),
 ) -> Iterator[tuple[str, int]]:
     """Serve until the block ends; give the address. A listening socket that is handed over stays open."""
     ready = threading.Event()
-    server = WebServer(app, limits or ConnectionLimits(), ready.set, stops)
+    server = WebServer(app, limits or ConnectionLimits(), ready.set, stops, takers)
     with contextlib.ExitStack() as until_then:
         listener = until_then.enter_context(at.dup() if at else socket.create_server(("127.0.0.1", 0)))
         thread = threading.Thread(target=server.run, args=([listener],))

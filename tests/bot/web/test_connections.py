@@ -1,9 +1,11 @@
 """The web server beside clients that are slow, silent or greedy: they lose their place, deliveries do not."""
 
+import asyncio
 import contextlib
 import signal
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from http import HTTPStatus
 from typing import Any
 
 import psutil
@@ -11,6 +13,7 @@ import pytest
 from flask import Flask, Response, request
 
 from bot.web.connections import MAX_HEAD_BYTES, ConnectionLimits, ConnectionPhase
+from bot.web.small_request import SMALL_BYTES, Answer
 from bot.web.wsgi import Bridge
 from tests.bot.daemon.test_web_server import post, server
 from tests.bot.web.serving import served
@@ -217,6 +220,68 @@ def test_fields_behind_a_body_are_no_headers(start: Start) -> None:
     seen = answered(opened(start(ConnectionLimits(seconds=LONG)), sent)).decode()
     assert "'HTTP_HOST': 'a'" in seen
     assert "AUTHORIZATION" not in seen
+
+
+def take(headers: Mapping[str, str], body: bytes, reply: Answer) -> None:
+    """Answer with the length of the body, in a moment; a body of `!` is a fault."""
+    if body == b"!":
+        raise RuntimeError("broken on purpose")
+    document = {"bytes": len(body), "signature": headers.get("x-hub-signature-256")}
+    asyncio.get_running_loop().call_soon(reply, HTTPStatus.ACCEPTED, document)
+
+
+@pytest.fixture
+def start_small() -> Iterator[Start]:
+    """Return what starts a server that takes small requests at /small by `take`."""
+    with contextlib.ExitStack() as until_then:
+        yield lambda limits: until_then.enter_context(
+            served(Bridge(application, threads=1, follow=nobody), limits, takers={b"/small": take})
+        )
+
+
+def small(body: bytes, more: bytes = b"") -> bytes:
+    return b"POST /small HTTP/1.1\r\nHost: a\r\n%sContent-Length: %d\r\n\r\n%s" % (more, len(body), body)
+
+
+def test_small_requests_are_answered_on_one_connection_however_they_are_cut(start_small: Start) -> None:
+    place = start_small(ConnectionLimits(seconds=LONG))
+    with opened(place) as talk:
+        for body in (b"", b"x" * 200_000, b"!", b"y"):
+            whole = small(body, b"X-Hub-Signature-256: z\r\n")
+            for first in range(0, len(whole), 60_000):
+                talk.sendall(whole[first : first + 60_000])
+            seen = talk.recv(65536)
+            told = b'{"bytes":%d,"signature":"z"}' % len(body)
+            assert seen.startswith(b"HTTP/1.1 500 " if body == b"!" else b"HTTP/1.1 202 ")
+            assert body == b"!" or seen.endswith(told)
+    last = answered(opened(place, small(b"x", b"Connection: close\r\n")))
+    assert b"\r\nconnection: close\r\n" in last
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        small(b"x" * (SMALL_BYTES + 1), b"Connection: close\r\n"),
+        small(b"x", b"Connection: close\r\nExpect: 100-continue\r\n"),
+        b"POST /small HTTP/1.1\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+        b"GET /small HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n",
+    ],
+)
+def test_any_other_request_there_takes_the_usual_way(start_small: Start, sent: bytes) -> None:
+    assert b"PATH_INFO" in answered(opened(start_small(ConnectionLimits(seconds=LONG)), sent))
+
+
+def test_bodies_of_small_requests_are_bounded_and_given_back(start_small: Start) -> None:
+    place = start_small(ConnectionLimits(held_bytes=150_000, seconds=LONG))
+    for _ in range(3):  # they count no more, answered or given up
+        with opened(place, small(b"x" * 100_000)) as talk:
+            assert b" 202 " in talk.recv(65536)
+        opened(place, small(b"x" * 100_000)[:-50_000]).close()
+    first, second = (opened(place, small(b"x" * 100_000)[:-1]) for _ in range(2))
+    assert answered(first).startswith(b"HTTP/1.1 503 ")
+    second.sendall(b"x")
+    assert b" 202 " in second.recv(65536)
+    second.close()
 
 
 def test_a_stop_waits_for_no_unfinished_request(server: tuple[Any, str]) -> None:

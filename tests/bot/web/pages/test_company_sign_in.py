@@ -40,7 +40,7 @@ Headers = list[tuple[str, str]]
 def browser(pages: Pages, config: Config, peer: str = PROXY) -> TestClient:
     """Return a browser whose connections come from `peer`; no redirection is followed."""
     services = pages.cardinal.services
-    app = make_web(config, services.engine, lambda _: True, services.clock, Streams(services.engine))
+    app = make_web(config, services.engine, lambda _: True, services.clock, Streams(services.engine)).app
     return TestClient(app, PUBLIC, client=(peer, 50_000), follow_redirects=False)
 
 
