@@ -213,7 +213,7 @@ def _fact(row: Mapping[str, Any], name: str) -> object:
         case _ if name.startswith("hours_"):
             return brief(timedelta(hours=value))
         case _ if "usd" in name.split("_"):
-            return usd(value) + (AS_REPORTED if row.get("cost_is_reported") else "")
+            return usd(value) + (AS_REPORTED if name == "usd" and row.get("cost_is_reported") else "")
     return f"{value:g}"
 
 

@@ -37,7 +37,9 @@ ADDRESSES = ("CARDINAL_GITHUB_URL", "CARDINAL_GIT_URL")
 @click.option(
     "--into", default="", metavar="BRANCH", help="Where Done merges.  [default: the current branch]"
 )
-@click.option("--agent", metavar="AGENT", help="Who works on the cards.  [default: scripted]")
+@click.option(
+    "--agent", metavar="AGENT", help="Who works on the cards: one of `cardinal agents`.  [default: scripted]"
+)
 @click.option("--model", default="", help="The model of --agent, as its provider calls it.")
 @click.option("--yes", is_flag=True, help="Ask nothing, and install no system packages.")
 @click.option("--no-browser", is_flag=True, help="Do not open a browser.")
