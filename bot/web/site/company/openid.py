@@ -48,6 +48,15 @@ STEPS = {
 _found = TTLCache[str, Mapping[str, str]](8, KEPT_S)
 
 
+class ProviderSettingError(SignInError):
+    """The operator has to mend something, here or at the provider, who alone may see what is `known`."""
+
+    def __init__(self, problem: str, known: str) -> None:
+        self.problem, self.known = problem, plain(known, MAX_LOGGED)
+        super().__init__(f"{problem}: {OPERATOR}")
+        log.warning("sign-in at the provider fails reason=%s %s", self.problem, self.known)
+
+
 def way_to_provider(config: Config, state: str, verifier: str, nonce: str) -> str:
     """Return the address where the person signs in. Raises SignInError."""
     digest = hashlib.sha256(verifier.encode()).digest()
@@ -90,7 +99,7 @@ def name_behind(config: Config, code: str, verifier: str, nonce: str) -> str:
     tokens = _ask("POST", provider["token_endpoint"], form, headers)
     token = tokens.get("id_token")
     if not isinstance(token, str):
-        raise _for_operator("the company's provider sent no ID token", f"answer={sorted(tokens)}")
+        raise ProviderSettingError("the company's provider sent no ID token", f"answer={sorted(tokens)}")
     claims = _check_token(config, token, _ask("GET", provider["jwks_uri"]), nonce)
     needed = {config.oidc_claim} | ({"email_verified"} if config.oidc_claim == "email" else set())
     if provider["userinfo_endpoint"] and not needed <= claims.keys():
@@ -100,7 +109,7 @@ def name_behind(config: Config, code: str, verifier: str, nonce: str) -> str:
     name = claims.get(config.oidc_claim)
     if not isinstance(name, str) or not name:
         because = f"the company's provider did not say who you are: it told no {config.oidc_claim}"
-        raise _for_operator(because, f"CARDINAL_OIDC_CLAIM={config.oidc_claim} told={sorted(claims)}")
+        raise ProviderSettingError(because, f"CARDINAL_OIDC_CLAIM={config.oidc_claim} told={sorted(claims)}")
     return name
 
 
@@ -136,10 +145,12 @@ def _check_token(config: Config, token: str, keys: Mapping[str, Any], nonce: str
         )
     except (jwt.PyJWTError, ValueError, TypeError) as error:
         kind = type(error).__name__
-        raise _for_operator(f"the company's ID token is refused ({kind})", f"reason={error}") from error
+        raise ProviderSettingError(
+            f"the company's ID token is refused ({kind})", f"reason={error}"
+        ) from error
     audience = claims["aud"]
     if isinstance(audience, list) and len(audience) > 1 and claims.get("azp") != config.oidc_client_id:
-        raise _for_operator("the company's ID token is for another program", f"aud={audience}")
+        raise ProviderSettingError("the company's ID token is for another program", f"aud={audience}")
     if not compare_digest(str(claims.get("nonce", "")).encode(), nonce.encode()):
         raise SignInError(f"the company's ID token is of another sign-in: {AGAIN}")
     return claims
@@ -169,13 +180,13 @@ def _discover(issuer: str) -> Mapping[str, str]:
     found = _ask("GET", f"{issuer.rstrip('/')}/.well-known/openid-configuration")
     if found.get("issuer") != issuer:
         because = "CARDINAL_OIDC_ISSUER is not the issuer that the provider names"
-        raise _for_operator(because, f"provider={found.get('issuer')}")
+        raise ProviderSettingError(because, f"provider={found.get('issuer')}")
     addresses = {}
     scheme = f"{issuer.partition('://')[0]}://"
     for name in ("authorization_endpoint", "token_endpoint", "jwks_uri"):
         address = found.get(name)
         if not isinstance(address, str) or not address.startswith(scheme):
-            raise _for_operator(f"the company's provider has no {name}", f"{name}={address}")
+            raise ProviderSettingError(f"the company's provider has no {name}", f"{name}={address}")
         addresses[name] = address
     userinfo = found.get("userinfo_endpoint")
     is_one = isinstance(userinfo, str) and userinfo.startswith(scheme)
@@ -217,10 +228,6 @@ def _ask(
         raise SignInError(f"the company's provider answered {status}: try again soon")
     if isinstance(content, dict) and _ERROR.fullmatch(name := str(content.get("error"))):
         raise refusal(name)
-    raise _for_operator(f"the company's provider answered {status}, without what was asked", f"at {address}")
-
-
-def _for_operator(because: str, known: str) -> SignInError:
-    """Return an error that only the operator can mend; what is `known` of it goes into the log alone."""
-    log.warning("sign-in at the provider fails reason=%s %s", because, plain(known, MAX_LOGGED))
-    return SignInError(f"{because}: {OPERATOR}")
+    raise ProviderSettingError(
+        f"the company's provider answered {status}, without what was asked", f"at {address}"
+    )

@@ -18,8 +18,11 @@ from flask import Request
 from httpx2 import Response
 from starlette.testclient import TestClient
 
+from bot.admin.doctor import DoctorContext, sign_in
+from bot.github.client import Hub
 from bot.github.oauth import SignInError
 from bot.system import config as configuration
+from bot.system.clock import utc_now
 from bot.system.config import Config
 from bot.system.secret import Secret
 from bot.system.setting_types import as_networks
@@ -462,6 +465,25 @@ def test_what_the_provider_refuses_says_who_can_mend_it_and_the_log_how(
     with pytest.raises(SignInError, match="it told no preferred_username: the operator"):
         openid.name_behind(config, "code", "verifier", "n")
     assert "CARDINAL_OIDC_CLAIM=preferred_username told=['aud'," in caplog.text
+
+
+def test_the_doctor_finds_what_would_keep_people_out(provider: Provider, tmp_path: Path) -> None:
+    people = tmp_path / "people"
+    config = replace(openid_config(provider, tmp_path), sign_in_logins=people)
+
+    def levels(changed: Config = config) -> list[tuple[str, str]]:
+        context = DoctorContext(changed, None, Hub(changed, utc_now), utc_now())
+        results = [result for check in sign_in.CHECKS for result in check(context)]
+        return [(str(it.level), f"{it.message} {it.next_step}") for it in results]
+
+    ((answers, _), (unread, step)) = levels()
+    assert (answers, unread, f"{people} cannot be read: No such file" in step) == ("ok", "fail", True)
+    people.write_text("bob = bob\n", encoding="utf-8")
+    ((level, said),) = levels(replace(config, oidc_issuer=f"{provider.issuer}/"))
+    assert (level, f"(provider={provider.issuer})" in said) == ("fail", True)
+    ((level, said),) = levels(replace(config, oidc_issuer="http://127.0.0.1:9"))
+    assert (level, "can be reached from here" in said) == ("fail", True)
+    assert levels(replace(config, sign_in="proxy")) == []
 
 
 def test_a_refusal_that_comes_back_by_the_browser_is_told(pages: Pages, provider: Provider) -> None:
