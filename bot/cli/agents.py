@@ -17,7 +17,7 @@ from bot.system.config import Config
 from rules.policy.images import BROWSER_IMAGE, IMAGE, full_name
 from runner import agents
 from runner.agents.acp.program import AcpAgent, AcpProgram
-from runner.agents.acp.program_file import list_ignored
+from runner.agents.acp.program_file import list_unread_files
 from runner.errors import RunnerError
 from runner.run.provider import how_to_pay
 from runner.session import chat
@@ -79,7 +79,9 @@ def command(check: bool, tried: str | None, model: str, built: str | None, as_js
     if check:
         docker.Engine(docker.engine_address()).ping()
     rows = [_facts_of(name, config, checks=check) for name in agents.names(config.agents)]
-    rows += [AgentFacts(path.name, problem=f"{path}: {_IGNORED}") for path in list_ignored(config.agents)]
+    rows += [
+        AgentFacts(path.name, problem=f"{path}: {_IGNORED}") for path in list_unread_files(config.agents)
+    ]
     show({"agents": [asdict(row) for row in rows]}, as_json=as_json, text=lambda: _lines(rows))
     raise SystemExit(1 if any(row.problem for row in rows) else 0)
 

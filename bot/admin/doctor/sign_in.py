@@ -8,7 +8,7 @@ from bot.system import people
 from bot.web.site.company import openid
 
 
-def provider(context: DoctorContext) -> Iterator[CheckResult]:
+def openid_provider(context: DoctorContext) -> Iterator[CheckResult]:
     """Does the company's OpenID provider answer as the settings say?"""
     config = context.config
     if config.sign_in != "oidc":
@@ -24,7 +24,7 @@ def provider(context: DoctorContext) -> Iterator[CheckResult]:
         yield ok("sign-in", f"the OpenID provider at {config.oidc_issuer} answers")
 
 
-def listed(context: DoctorContext) -> Iterator[CheckResult]:
+def people_list(context: DoctorContext) -> Iterator[CheckResult]:
     """Can the operator's list of people be read?"""
     try:
         people.is_admitted(context.config, "")
@@ -36,6 +36,6 @@ def listed(context: DoctorContext) -> Iterator[CheckResult]:
         )
 
 
-CHECKS = (provider, listed)
+CHECKS = (openid_provider, people_list)
 ORDER = 4
-OF_HOST = (listed,)
+OF_HOST = (people_list,)

@@ -119,7 +119,7 @@ def _came_back(site: Site) -> Response:
         raise SignInError(f"another provider answered than the company's: {AGAIN}")  # RFC 9207
     if not (OPENID_CODE if by_company else CODE).fullmatch(code):
         error = request.args.get("error", "")
-        raise openid.refusal(error) if by_company else oauth.sign_in_error(error)
+        raise openid.read_refusal(error) if by_company else oauth.sign_in_error(error)
     with _asking(site):
         with event_store.writing(site.engine) as db:
             first = sign_ins.spend(db, begun["state"], now=site.clock(), ttl_s=VALID_S)

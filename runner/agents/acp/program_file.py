@@ -29,7 +29,7 @@ def list_programs(folder: Path | None) -> tuple[str, ...]:
     return tuple(sorted(file.stem for file in files if _NAME.fullmatch(file.stem)))
 
 
-def list_ignored(folder: Path) -> tuple[Path, ...]:
+def list_unread_files(folder: Path) -> tuple[Path, ...]:
     """Return what else is in a folder of programs, sorted: no policy can name it."""
     files = folder.glob("[!.]*")  # an editor's own begin with a dot
     return tuple(sorted(it for it in files if it.suffix != _ENDING or not _NAME.fullmatch(it.stem)))

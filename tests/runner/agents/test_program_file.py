@@ -1,5 +1,6 @@
 """A program is a file: what may be in one, what is said of a wrong one, and where an operator's own lies."""
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -7,7 +8,8 @@ import pytest
 
 from ledger.parts import UnknownPartError
 from runner import agents
-from runner.agents.acp.program_file import BUILT_IN, list_ignored, list_programs
+from runner.agents.acp.program import AcpAgent
+from runner.agents.acp.program_file import BUILT_IN, list_programs, list_unread_files
 from runner.agents.contract import Phase, Task
 from runner.errors import ProgramError
 from runner.supervisor import with_image_of_agent
@@ -163,8 +165,24 @@ def test_a_file_whose_name_no_policy_can_say_is_not_an_agent(tmp_path: Path) -> 
     own = write(write(write(tmp_path / "agents", OWN, "Mine"), OWN, "a b"), OWN, ".mine")
     (own / "mine.yaml").write_text(OWN)
     assert list_programs(own) == ()
-    assert [path.name for path in list_ignored(own)] == ["Mine.yml", "a b.yml", "mine.yaml"]
-    assert list_ignored(tmp_path / "absent") == ()
+    assert [path.name for path in list_unread_files(own)] == ["Mine.yml", "a b.yml", "mine.yaml"]
+    assert list_unread_files(tmp_path / "absent") == ()
+
+
+def test_the_example_for_operators_tells_its_program_what_cardinals_own_file_does(tmp_path: Path) -> None:
+    page = (BUILT_IN.parents[3] / "docs/agents.md").read_text()
+    (example,) = re.findall(r"```yaml\n(package: .*?)```", page, re.DOTALL)
+    own = agents.load("mine", write(tmp_path / "agents", example))
+    kimi = agents.load("kimi")
+    assert isinstance(own, AcpAgent)
+    assert isinstance(kimi, AcpAgent)
+    needed = {
+        "KIMI_MODEL_BASE_URL",
+        "KIMI_MODEL_NAME",
+        "KIMI_MODEL_API_KEY",
+    }  # without a key it wants a login
+    assert set(own.program.env) == needed <= set(kimi.program.env)
+    assert (own.program.command, own.program.models) == (kimi.program.command, kimi.program.models)
 
 
 def test_each_program_of_cardinals_says_which_package_it_is() -> None:

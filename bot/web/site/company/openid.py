@@ -74,7 +74,7 @@ def way_to_provider(config: Config, state: str, verifier: str, nonce: str) -> st
     return f"{address}{'&' if '?' in address else '?'}{urlencode(query)}"
 
 
-def refusal(name: str) -> SignInError:
+def read_refusal(name: str) -> SignInError:
     """Return the error for one that the provider sent back by the browser, or answered."""
     if not _ERROR.fullmatch(name):
         return SignInError(f"the company's provider did not sign you in: {AGAIN}")
@@ -227,7 +227,7 @@ def _ask(
         log.warning("provider did not answer address=%s status=%s", address, status)
         raise SignInError(f"the company's provider answered {status}: try again soon")
     if isinstance(content, dict) and _ERROR.fullmatch(name := str(content.get("error"))):
-        raise refusal(name)
+        raise read_refusal(name)
     raise ProviderSettingError(
         f"the company's provider answered {status}, without what was asked", f"at {address}"
     )
