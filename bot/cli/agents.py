@@ -26,7 +26,7 @@ from runner.workspaces.docker import engine as docker
 _HEADS = ("agent", "version", "protocol", "whose key", "metered by", "image", "why")
 _PROMPT = "Say in one short sentence that you can hear me. Use no tools."
 _TRIAL_S = 180.0
-_IGNORED = "is not read: name it NAME.yml, with a NAME of small letters, digits, - and _, or remove it"
+_UNREAD = "is not read: name it NAME.yml, with a NAME of small letters, digits, - and _, or remove it"
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,9 +79,8 @@ def command(check: bool, tried: str | None, model: str, built: str | None, as_js
     if check:
         docker.Engine(docker.engine_address()).ping()
     rows = [_facts_of(name, config, checks=check) for name in agents.names(config.agents)]
-    rows += [
-        AgentFacts(path.name, problem=f"{path}: {_IGNORED}") for path in list_unread_files(config.agents)
-    ]
+    unread = list_unread_files(config.agents)
+    rows += [AgentFacts(path.name, problem=f"{path}: {_UNREAD}") for path in unread]
     show({"agents": [asdict(row) for row in rows]}, as_json=as_json, text=lambda: _lines(rows))
     raise SystemExit(1 if any(row.problem for row in rows) else 0)
 
