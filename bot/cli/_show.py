@@ -212,7 +212,7 @@ def _fact(row: Mapping[str, Any], name: str) -> object:
                 f"{key.replace('_', ' ') or unnamed} {_fact({unit: it}, unit)}" for key, it in value.items()
             )
         case _ if "usd" in name.split("_"):
-            return usd(value) + (AS_REPORTED if row.get("cost_is_reported") else "")
+            return usd(value) + (AS_REPORTED if name == "usd" and row.get("cost_is_reported") else "")
     return _number(name, value)
 
 

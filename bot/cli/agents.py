@@ -16,12 +16,15 @@ from bot.system.config import Config
 from rules.policy.images import BROWSER_IMAGE, IMAGE, full_name
 from runner import agents
 from runner.agents.acp.program import AcpAgent, AcpProgram
+from runner.agents.acp.program_file import list_unread_files
 from runner.errors import RunnerError
 from runner.run.provider import how_to_pay
 from runner.session import chat
+from runner.workspaces.docker import engine as docker
 
 _PROMPT = "Say in one short sentence that you can hear me. Use no tools."
 _TRIAL_S = 180.0
+_UNREAD = "is not read: name it NAME.yml, with a NAME of small letters, digits, - and _, or remove it"
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +74,11 @@ def command(check: bool, tried: str | None, model: str, built: str | None, as_js
             text=lambda: [f"{key}: {clean(str(text))}" for key, text in answer.items()],
         )
         return
+    if check:
+        docker.Engine(docker.engine_address()).ping()
     rows = [_facts_of(name, config, checks=check) for name in agents.names(config.agents)]
+    unread = list_unread_files(config.agents)
+    rows += [AgentFacts(path.name, problem=f"{path}: {_UNREAD}") for path in unread]
     show({"agents": [asdict(row) for row in rows]}, as_json=as_json, text=lambda: answer_rows(rows))
     raise SystemExit(1 if any(row.problem for row in rows) else 0)
 

@@ -1,6 +1,9 @@
 """`cardinal models`: the models that the operator's keys pay for, with their prices."""
 
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import asdict
+from pathlib import Path
 
 import click
 
@@ -9,6 +12,8 @@ from bot.cli._show import answer_rows, json_option, show
 from bot.system import model_keys
 from bot.system.clock import utc_now
 from runner import agents
+from runner.agents.contract import AgentAdapter
+from runner.errors import ProgramError
 from runner.gateway.models.prices import list_prices
 
 COLUMNS = ("provider", "model", "input_usd", "output_usd", "context_tokens", "own", "agents")
@@ -32,9 +37,9 @@ def command(text: str, as_json: bool) -> None:
       cardinal models opus
     """
     config = _home.settings()
-    paid = model_keys.providers(config, config.board.owner)
+    paid, players = model_keys.providers(config, config.board.owner), tuple(_load_agents(config.agents))
     listed = [
-        (provider.name, it, _meaning(protocol, it.model))
+        (provider.name, it, _meaning(protocol, it.model, players))
         for protocol, provider in sorted(paid.items())
         for it in list_prices(provider, utc_now())
         if text.casefold() in it.model.casefold()
@@ -44,12 +49,18 @@ def command(text: str, as_json: bool) -> None:
     show(documents, as_json=as_json, text=lambda: rows)
 
 
-def _meaning(protocol: str, model: str) -> list[str]:
+def _meaning(protocol: str, model: str, players: Iterable[AgentAdapter]) -> list[str]:
     """Return the agents that ask the provider of the protocol for the model, with their word for it."""
     return [
-        f"{name} {wanted}"
-        for name in agents.names()
+        f"{agent.name} {wanted}"
+        for agent in players
         for wanted in ("default", "small")
-        if agents.load(name).provider(wanted) in (protocol, _SAME.get(protocol))
-        and model in agents.load(name).models(wanted)
+        if agent.provider(wanted) in (protocol, _SAME.get(protocol)) and model in agent.models(wanted)
     ]
+
+
+def _load_agents(own: Path) -> Iterator[AgentAdapter]:
+    """Yield the agents that can work here: `cardinal agents` says what is wrong with the others."""
+    for name in agents.names(own):
+        with suppress(ProgramError):
+            yield agents.load(name, own)

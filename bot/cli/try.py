@@ -21,6 +21,7 @@ from bot.github.client import REPOSITORY
 from bot.github.personal import PersonalHub
 from bot.system import config
 from bot.system.clock import utc_now
+from bot.system.env_file import OWN_AGENTS
 from bot.system.secret import Secret
 from bot.system.setting_types import board_address
 from rules.policy.model import agents_of
@@ -37,7 +38,7 @@ ADDRESSES = ("CARDINAL_GITHUB_URL", "CARDINAL_GIT_URL")
     "--into", default="", metavar="BRANCH", help="Where Done merges.  [default: the current branch]"
 )
 @click.option(
-    "--agent", type=click.Choice(agents.names()), help="Who works on the cards.  [default: scripted]"
+    "--agent", metavar="AGENT", help="Who works on the cards: one of `cardinal agents`.  [default: scripted]"
 )
 @click.option("--model", default="", help="The model of --agent, as its provider calls it.")
 @click.option("--yes", is_flag=True, help="Ask nothing, and install no system packages.")
@@ -75,6 +76,8 @@ def command(
     if move_to:
         move(place, move_to, board, yes=yes, dry_run=dry_run)
         return
+    if agent and agent not in (known := agents.names(place.folder / OWN_AGENTS)):
+        raise CliError(f"--agent needs one of {', '.join(known)}")
     if board or dry_run:
         raise CliError("--board and --dry-run need --move-to: add it, or drop them")
     if model and not agent:

@@ -16,7 +16,7 @@ class PeopleListError(CardinalError):
     """The operator's list of people cannot be read."""
 
     def __init__(self, path: Path, problem: str) -> None:
-        self.path = path
+        self.path, self.problem = path, problem
         super().__init__(f"{path} cannot be read: {problem}. Correct it: until then nobody is let in")
 
 

@@ -8,13 +8,14 @@ from bot.runspec import policy_fields
 from bot.system import model_keys
 from bot.system.config import ConfigError
 from ledger.events.run import OWN
+from ledger.parts import UnknownPartError
 from rules.policy.images import BROWSER_IMAGE, IMAGE
 from rules.policy.model import agents_of
 from rules.text import plain
 from runner import agents as known_agents
 from runner import workspaces as parts
 from runner.agents.contract import AgentAdapter
-from runner.errors import RunnerError
+from runner.errors import ProgramError, RunnerError
 from runner.exec.launch import launch_problem
 from runner.gateway.models.prices import UnknownPriceError, price_of
 from runner.gateway.models.routes import missing_extra, payer_of
@@ -107,10 +108,15 @@ def agents(context: DoctorContext) -> Iterator[CheckResult]:
         if name == OWN:
             yield ok("agents", f"{OWN}: workers of your own claim its runs")
             continue
-        if name not in known_agents.names():
-            yield fail("agents", f"the policy asks for {name}", "correct .github/cardinal.yml")
+        try:
+            agent = known_agents.load(name, context.config.agents)
+        except UnknownPartError:
+            step = f"correct .github/cardinal.yml, or describe it in {context.config.agents / name}.yml"
+            yield fail("agents", f"the policy asks for {name}, which is not here", step)
             continue
-        agent = known_agents.load(name)
+        except ProgramError as error:
+            yield fail("agents", f"{error.path}: {error.problem}", "correct it, then run `cardinal agents`")
+            continue
         said, problem, step = _payment(agent, sorted(wanted[name]), paid)
         known = f"{name} {agent.version}{said}"
         if problem:

@@ -118,8 +118,8 @@ def _came_back(site: Site) -> Response:
     if by_company and request.args.get("iss", site.config.oidc_issuer) != site.config.oidc_issuer:
         raise SignInError(f"another provider answered than the company's: {AGAIN}")  # RFC 9207
     if not (OPENID_CODE if by_company else CODE).fullmatch(code):
-        refusal = SignInError(f"the company's provider did not sign you in: {AGAIN}")
-        raise refusal if by_company else oauth.sign_in_error(request.args.get("error", ""))
+        error = request.args.get("error", "")
+        raise openid.read_refusal(error) if by_company else oauth.sign_in_error(error)
     with _asking(site):
         with event_store.writing(site.engine) as db:
             first = sign_ins.spend(db, begun["state"], now=site.clock(), ttl_s=VALID_S)

@@ -258,7 +258,8 @@ class AcpDialogue(JsonLinesDialogue):
         problem = one_line(": ".join(str(part)[:CUT] for part in parts if part), _ERROR_BYTES)
         if code == _AUTH_REQUIRED:
             return self._end(
-                f"it wants a login first ({problem}): give Cardinal the key of its provider, then retry"
+                f"it wants a login first ({problem}): give Cardinal the key of its provider, and the program"
+                " any word as its key, in the `env` of the agent's file, then retry"
             )
         # A provider may refuse what a program has kept of a session: a result, say, without its call.
         torn = step == AcpStep.PROMPT and code == _BAD_REQUEST and not self._worked and not self._resumed

@@ -1,12 +1,14 @@
 """Describes a program that speaks the Agent Client Protocol (ACP), and makes an agent of that description."""
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import asdict, field
+from difflib import get_close_matches
 from pathlib import PurePosixPath
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, ConfigDict, Field, JsonValue, StringConstraints
+from pydantic import AfterValidator, ConfigDict, Field, JsonValue
 from pydantic.dataclasses import dataclass
 
 from ledger.model.policy_settings import EFFORTS
@@ -52,16 +54,48 @@ def _require_effort(name: str) -> str:
     return name
 
 
+def _require(pattern: str, what: str) -> AfterValidator:
+    """Return the validator of a text; `what` says in a sentence about it what it must be."""
+    fits = re.compile(pattern).fullmatch
+
+    def validate(text: str) -> str:
+        if not fits(text):
+            raise ValueError(f"must be {what}")
+        return text
+
+    return AfterValidator(validate)
+
+
+def _require_values(text: str) -> str:
+    """Raise ValueError where a word in braces is nearly one that is filled in."""
+    for word in _BRACED.findall(text):
+        if word not in VALUES and (meant := get_close_matches(word, VALUES, n=1, cutoff=0.75)):
+            raise ValueError(f"has {word}, which is left as it is: did you mean {meant[0]}?")
+    return text
+
+
 _Inside = Annotated[str, AfterValidator(_require_inside)]
 _EFFORT = "{effort}"
+VALUES = ("{gateway}", "{model}", "{home}", _EFFORT)
+_BRACED = re.compile(r"\{[a-z]+\}")
+_Filled = Annotated[str, AfterValidator(_require_values)]
 # Of a Docker image: what a policy may name is narrower, and this is the operator's own word.
-_Image = Annotated[str, StringConstraints(pattern=r"^([a-z0-9][a-zA-Z0-9._/:@-]{0,299})?$")]
+_Image = Annotated[
+    str, _require(r"([a-z0-9][a-zA-Z0-9._/:@-]{0,299})?", "an image's name, such as acme/agent-mine:latest")
+]
 # npm takes a name `a/b` for a repository; {arch} is the processor as Node calls it.
 _NAME = r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}"
-_PACKAGE = rf"^(npm:(@{_NAME}/)?{_NAME}(\{{arch\}})?|pypi:{_NAME})?$"
-_Package = Annotated[str, StringConstraints(pattern=_PACKAGE)]
-_Debian = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9.+-]{0,99}$")]
-_Version = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9.+_-]{0,49}$")]
+_Package = Annotated[
+    str,
+    _require(
+        rf"(npm:(@{_NAME}/)?{_NAME}(\{{arch\}})?|pypi:{_NAME})?",
+        "npm:NAME, npm:@SCOPE/NAME or pypi:NAME, without a version",
+    ),
+]
+_Debian = Annotated[str, _require(r"[a-z0-9][a-z0-9.+-]{0,99}", "the name of a package of Debian's")]
+_Version = Annotated[
+    str, _require(r"[A-Za-z0-9][A-Za-z0-9.+_-]{0,49}", "one exact version, such as 1.2.3, not a range")
+]
 
 
 @dataclass(frozen=True, slots=True, config=ConfigDict(extra="forbid"))
@@ -83,13 +117,13 @@ class AcpProgram:
 
     name: str
     version: _Version
-    command: Annotated[tuple[str, ...], Field(min_length=1)]
+    command: Annotated[tuple[_Filled, ...], Field(min_length=1)]
     provider: Annotated[str, AfterValidator(_require_provider)]
     models: Mapping[str, str]
     about: str = ""
     efforts: Mapping[Annotated[str, AfterValidator(_require_effort)], str] = field(default_factory=dict)
-    env: Mapping[str, str] = field(default_factory=dict)
-    chat: tuple[str, ...] = ()
+    env: Mapping[str, _Filled] = field(default_factory=dict)
+    chat: tuple[_Filled, ...] = ()
     files: Mapping[_Inside, JsonValue] = field(default_factory=dict)
     clears: Mapping[_Inside, tuple[_Inside, ...]] = field(default_factory=dict)
     prepare: str = ""
@@ -144,7 +178,7 @@ class AcpAgent:
         """Return the start of the program, without the dialogue's first message."""
         program = self.program
         effort = program.efforts.get(task.effort, "")
-        values = {"{gateway}": layout.gateway, "{model}": model, "{home}": layout.home, _EFFORT: effort}
+        values = dict(zip(VALUES, (layout.gateway, model, layout.home, effort), strict=True))
 
         def fill(text: str) -> str:
             for name, value in values.items():

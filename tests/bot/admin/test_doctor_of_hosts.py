@@ -27,6 +27,7 @@ from runner.run.provider import TokenPrice
 from tests.bot.admin.conftest import POLICY
 from tests.ledger.queue.test_hosts import beat, fall_silent
 from tests.ledger.samples import BOARD, NOW
+from tests.runner.agents.test_program_file import OWN, write
 
 Doctor = Callable[[Callable[[DoctorContext], Iterator[CheckResult]]], list[CheckResult]]
 
@@ -269,3 +270,22 @@ def test_the_variable_that_a_key_was_read_from_is_named(context: DoctorContext) 
     claude, _ = runner.agents(replace(context, config=config))
     assert "ANTHROPIC_API_KEY pays" in claude.message
     assert "CARDINAL_ANTHROPIC_KEY" not in claude.message
+
+
+def test_an_agent_of_the_operators_is_known_and_what_is_wrong_with_its_file_is_said(
+    context: DoctorContext,
+) -> None:
+    assert context.engine
+    policy = POLICY.replace("claude", "mine")
+    with event_store.writing(context.engine) as db:
+        event_store.append(db, PolicyLoaded(BOARD, "own", policy, ""), at=NOW)
+    context = replace(context, config=replace(context.config, compatible_key=Secret("k")))
+    mine, *_ = runner.agents(context)
+    assert (mine.level, "or describe it in" in mine.next_step) == (Level.FAIL, True)
+    context.config.home.mkdir()
+    write(context.config.agents, "version: 1.0")
+    mine, *_ = runner.agents(context)
+    assert (mine.level, "version: must be text" in mine.message) == (Level.FAIL, True)
+    write(context.config.agents, OWN)
+    mine, *_ = runner.agents(context)
+    assert mine.message.startswith("nobody pays for mine 1.2.3")  # its address is missing

@@ -45,7 +45,24 @@ def test_a_file_that_is_wrong_is_a_line_of_the_list_and_the_exit_code(home: Path
     write(home / "agents", "version: 1.0")
     listed = run()
     assert listed.exit_code == 1
-    assert "version: Input should be a valid string" in " ".join(listed.output.split())
+    assert "version: must be text: write it in quotes" in " ".join(listed.output.split())
+
+
+def test_a_file_that_is_not_read_is_a_line_of_the_list_and_the_exit_code(home: Path) -> None:
+    (write(home / "agents", OWN) / "other.yaml").write_text(OWN)
+    listed = run()
+    assert listed.exit_code == 1
+    (line,) = (it for it in listed.output.splitlines() if it.startswith("other.yaml"))
+    assert "is not read: name it NAME.yml" in line
+
+
+def test_images_that_cannot_be_looked_at_are_not_taken_for_good_ones(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DOCKER_HOST", f"unix://{home}/nobody.sock")
+    listed = run("--check")
+    assert listed.exit_code == 2
+    assert "does not answer" in f"{listed.output}{listed.exception}"
 
 
 @pytest.mark.parametrize(

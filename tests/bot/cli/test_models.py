@@ -4,11 +4,13 @@ import json
 
 import pytest
 
+from bot.system.config import Config
 from tests.bot.cli.conftest import Cardinal
+from tests.runner.agents.test_program_file import OWN, write
 
 
 def test_the_models_of_the_keys_that_are_set_are_listed_with_their_prices(
-    cardinal: Cardinal, monkeypatch: pytest.MonkeyPatch
+    cardinal: Cardinal, config: Config, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("ANTHROPIC_KEY", "OPENAI_KEY", "COMPATIBLE_KEY", "COMPATIBLE_URL"):
         monkeypatch.delenv(f"CARDINAL_{name}", raising=False)
@@ -16,6 +18,8 @@ def test_the_models_of_the_keys_that_are_set_are_listed_with_their_prices(
     monkeypatch.setenv("GEMINI_API_KEY", "k")
     monkeypatch.setenv("CARDINAL_ANTHROPIC_KEY", "k")
     monkeypatch.setenv("CARDINAL_PRICES", "my-model=0.60/2.50")
+    write(config.agents, OWN.replace("compatible", "anthropic").replace("big", "claude-opus-5-5"))
+    write(config.agents, "broken", "other")
     listed = {(it["provider"], it["model"]): it for it in json.loads(cardinal("models", "--json").stdout)}
     assert {provider for provider, _ in listed} == {"anthropic", "gemini"}
     flash, opus = listed["gemini", "gemini-3.1-pro-preview"], listed["anthropic", "claude-opus-5-5"]
@@ -24,7 +28,7 @@ def test_the_models_of_the_keys_that_are_set_are_listed_with_their_prices(
         pytest.approx(12),
         False,
     )
-    assert opus["agents"] == ["claude default"]
+    assert opus["agents"] == ["claude default", "mine default"]
     said = cardinal("models", "MY-").stdout.splitlines()
     assert [line.split() for line in said[1:]] == [
         ["anthropic", "my-model", "$0.60", "$2.50", "yes"],

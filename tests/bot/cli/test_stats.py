@@ -38,3 +38,8 @@ def test_figures_are_printed_for_people_and_for_programs(cardinal: Cardinal, con
 def test_hours_are_told_as_every_other_length_of_time() -> None:
     told = list(answer_lines({"merged": 2, "hours_per_merge": 0.00418901, "people_s": 90.0}))
     assert told == ["merged: 2", "worked for each merge: 15 s", "waited for people: 90 s"]
+
+
+def test_the_cost_alone_is_as_the_agent_reports_not_its_limit() -> None:
+    facts = {"usd": 0.43, "cost_is_reported": True, "budget_usd": 2.0}
+    assert {"cost: $0.43 as the agent reports", "budget usd: $2.00"} <= set(answer_lines(facts))

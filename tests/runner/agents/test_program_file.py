@@ -1,5 +1,6 @@
 """A program is a file: what may be in one, what is said of a wrong one, and where an operator's own lies."""
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -7,7 +8,8 @@ import pytest
 
 from ledger.parts import UnknownPartError
 from runner import agents
-from runner.agents.acp.program_file import BUILT_IN, list_programs
+from runner.agents.acp.program import AcpAgent
+from runner.agents.acp.program_file import BUILT_IN, list_programs, list_unread_files
 from runner.agents.contract import Phase, Task
 from runner.errors import ProgramError
 from runner.supervisor import with_image_of_agent
@@ -26,7 +28,7 @@ clears: {.mine: []}
 
 
 def write(folder: Path, text: str, name: str = "mine") -> Path:
-    folder.mkdir(exist_ok=True)
+    folder.mkdir(parents=True, exist_ok=True)
     (folder / f"{name}.yml").write_text(text)
     return folder
 
@@ -105,27 +107,39 @@ def test_a_file_cannot_take_the_name_of_an_agent_of_cardinals(tmp_path: Path) ->
     [
         ("name: other", "the file's own name is the agent's"),
         ("efforts: {some: x}", "is not an effort: one of low, medium, high"),
-        ("color: red", "color: Unexpected keyword argument"),
-        ("version: 1.0", "version: Input should be a valid string"),
-        ("version: latest please", "version: String should match"),
-        ("command: []", "command: "),
+        ("color: red", "color: is not a key: did you mean one of version, command, provider"),
+        ("comand: [mine]", "comand: is not a key: did you mean command?"),
+        ("version: 1.0", 'version: must be text: write it in quotes, "…"'),
+        ("version: latest please", "version: must be one exact version, such as 1.2.3, not a range"),
+        ("command: []", "command: is empty: write at least one word"),
+        ("command: mine acp", "command: must be a list: write [first, second]"),
+        (
+            "command: [mine, '{modell}']",
+            "command.1: has {modell}, which is left as it is: did you mean {model}?",
+        ),
+        ("env: {URL: '{gate}/v1'}", "env.URL: has {gate}, which is left as it is: did you mean {gateway}?"),
+        ("env: [a]", "env: must have keys: write {KEY: value}"),
+        ("env: {A: 5}", "env.A: must be text"),
+        ("provider: ''", "provider: is empty, so nothing would be metered: set `metering: agent` too"),
+        ("debian: [LibFoo]", "debian.0: must be the name of a package"),
         ("provider: nobody", "provider: is not a provider: one of anthropic, openai, compatible"),
         ("models: {default: big}", "models: lacks small, the names that a policy can say"),
-        ("files: {../x: y}", "files.../x.[key]: must be a path inside the folder, without `..`"),
+        ("files: {../x: y}", "files.../x: must be a path inside the folder, without `..`"),
         ("files: {a/b: y}", "files.a/b: is in no folder that `clears` names"),
         ("clears: {/etc: []}", "must be a path inside the folder"),
         ("clears: {.: []}", "must be a path inside the folder"),
         ("clears: {a: [../b]}", "must be a path inside the folder"),
         ("sessions: [a/../../b]", "must be a path inside the folder"),
         ("hides: [/x]", "must be a path inside the folder"),
-        ("image: UPPER CASE", "image: String should match"),
-        ("package: git:x", "package: String should match"),
-        ("package: npm:acme/tool", "package: String should match"),
-        ("package: npm:@acme/../tool", "package: String should match"),
-        ("package: pypi:acme/tool", "package: String should match"),
-        ("package: pypi:--index-url", "package: String should match"),
-        ("metering: trust", "metering: Input should be 'gateway' or 'agent'"),
-        ("1: x", "1: "),
+        ("image: UPPER CASE", "image: must be an image's name"),
+        ("package: git:x", "package: must be npm:NAME"),
+        ("package: npm:acme/tool", "package: must be npm:NAME"),
+        ("package: npm:@acme/../tool", "package: must be npm:NAME"),
+        ("package: pypi:acme/tool", "package: must be npm:NAME"),
+        ("package: pypi:--index-url", "package: must be npm:NAME"),
+        ("package: pypi:mine==1.2", "without a version"),
+        ("metering: trust", "metering: must be 'gateway' or 'agent'"),
+        ("1: x", "1: must be text"),
         ("- a", "is not YAML"),
         ("\x00", "is not YAML"),
     ],
@@ -149,7 +163,26 @@ def test_what_is_no_description_is_refused(tmp_path: Path, text: str) -> None:
 
 def test_a_file_whose_name_no_policy_can_say_is_not_an_agent(tmp_path: Path) -> None:
     own = write(write(write(tmp_path / "agents", OWN, "Mine"), OWN, "a b"), OWN, ".mine")
+    (own / "mine.yaml").write_text(OWN)
     assert list_programs(own) == ()
+    assert [path.name for path in list_unread_files(own)] == ["Mine.yml", "a b.yml", "mine.yaml"]
+    assert list_unread_files(tmp_path / "absent") == ()
+
+
+def test_the_example_for_operators_tells_its_program_what_cardinals_own_file_does(tmp_path: Path) -> None:
+    page = (BUILT_IN.parents[3] / "docs/agents.md").read_text()
+    (example,) = re.findall(r"```yaml\n(package: .*?)```", page, re.DOTALL)
+    own = agents.load("mine", write(tmp_path / "agents", example))
+    kimi = agents.load("kimi")
+    assert isinstance(own, AcpAgent)
+    assert isinstance(kimi, AcpAgent)
+    needed = {
+        "KIMI_MODEL_BASE_URL",
+        "KIMI_MODEL_NAME",
+        "KIMI_MODEL_API_KEY",
+    }  # without a key it wants a login
+    assert set(own.program.env) == needed <= set(kimi.program.env)
+    assert (own.program.command, own.program.models) == (kimi.program.command, kimi.program.models)
 
 
 def test_each_program_of_cardinals_says_which_package_it_is() -> None:

@@ -7,6 +7,7 @@ import base64
 import hashlib
 import json
 import logging
+import re
 import threading
 from collections.abc import Mapping
 from hmac import compare_digest
@@ -20,6 +21,7 @@ from cachetools import TTLCache, cached
 from bot.github.oauth import AGAIN, WAIT_S, SignInError
 from bot.github.transport import send_plain
 from bot.system.config import Config
+from rules.text import plain
 
 log = logging.getLogger(__name__)
 BACK = "/sign-in/oidc"
@@ -27,12 +29,32 @@ BACK = "/sign-in/oidc"
 ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA")
 CLAIMS = ("iss", "sub", "aud", "exp", "iat")
 SLACK_S = 60
+MAX_LOGGED = 300  # characters of what the provider said
 MAX_BYTES = 256 * 1024  # of an answer; one that is longer is cut, so that it is not JSON
 KEPT_S = 600
 BEARER = "-._~+/="  # what a token has besides letters and digits: rfc-editor.org/rfc/rfc6750, section 2.1
 BASIC = "client_secret_basic"
 OPERATOR = "the operator has to look at the log"
+_ERROR = re.compile(r"[a-z_]{1,60}")
+# The provider's error -> what to do. Sources: rfc-editor.org/rfc/rfc6749, sections 4.1.2.1 and 5.2.
+STEPS = {
+    "access_denied": f"the company's provider did not let you in: {AGAIN}, or ask your operator",
+    "invalid_client": "the operator has to set CARDINAL_OIDC_CLIENT_ID and CARDINAL_OIDC_CLIENT_SECRET as "
+    "the company's provider has them",
+    "invalid_grant": f"the code was used before or is too old: {AGAIN}",
+    "server_error": "the company's provider has trouble: try again soon",
+    "temporarily_unavailable": "the company's provider has trouble: try again soon",
+}
 _found = TTLCache[str, Mapping[str, str]](8, KEPT_S)
+
+
+class ProviderSettingError(SignInError):
+    """The operator has to mend something, here or at the provider, who alone may see what is `known`."""
+
+    def __init__(self, problem: str, known: str) -> None:
+        self.problem, self.known = problem, plain(known, MAX_LOGGED)
+        super().__init__(f"{problem}: {OPERATOR}")
+        log.warning("sign-in at the provider fails reason=%s %s", self.problem, self.known)
 
 
 def way_to_provider(config: Config, state: str, verifier: str, nonce: str) -> str:
@@ -52,6 +74,14 @@ def way_to_provider(config: Config, state: str, verifier: str, nonce: str) -> st
     return f"{address}{'&' if '?' in address else '?'}{urlencode(query)}"
 
 
+def read_refusal(name: str) -> SignInError:
+    """Return the error for one that the provider sent back by the browser, or answered."""
+    if not _ERROR.fullmatch(name):
+        return SignInError(f"the company's provider did not sign you in: {AGAIN}")
+    log.warning("provider refused error=%s", name)
+    return SignInError(STEPS.get(name, f"the company's provider refused ({name}): {OPERATOR}"))
+
+
 def name_behind(config: Config, code: str, verifier: str, nonce: str) -> str:
     """Return who the person is, as the claim of the settings says. Raises SignInError."""
     provider = _discover(config.oidc_issuer)
@@ -69,7 +99,7 @@ def name_behind(config: Config, code: str, verifier: str, nonce: str) -> str:
     tokens = _ask("POST", provider["token_endpoint"], form, headers)
     token = tokens.get("id_token")
     if not isinstance(token, str):
-        raise SignInError(f"the company's provider sent no ID token: {OPERATOR}")
+        raise ProviderSettingError("the company's provider sent no ID token", f"answer={sorted(tokens)}")
     claims = _check_token(config, token, _ask("GET", provider["jwks_uri"]), nonce)
     needed = {config.oidc_claim} | ({"email_verified"} if config.oidc_claim == "email" else set())
     if provider["userinfo_endpoint"] and not needed <= claims.keys():
@@ -78,7 +108,8 @@ def name_behind(config: Config, code: str, verifier: str, nonce: str) -> str:
         raise SignInError("the company's provider has not verified your address of mail: ask your operator")
     name = claims.get(config.oidc_claim)
     if not isinstance(name, str) or not name:
-        raise SignInError("the company's provider did not say who you are: ask your operator")
+        because = f"the company's provider did not say who you are: it told no {config.oidc_claim}"
+        raise ProviderSettingError(because, f"CARDINAL_OIDC_CLAIM={config.oidc_claim} told={sorted(claims)}")
     return name
 
 
@@ -113,13 +144,13 @@ def _check_token(config: Config, token: str, keys: Mapping[str, Any], nonce: str
             options={"require": list(CLAIMS)},
         )
     except (jwt.PyJWTError, ValueError, TypeError) as error:
-        log.warning("ID token refused kind=%s reason=%s", type(error).__name__, error)
-        raise SignInError(
-            f"the company's ID token is refused ({type(error).__name__}): {OPERATOR}"
+        kind = type(error).__name__
+        raise ProviderSettingError(
+            f"the company's ID token is refused ({kind})", f"reason={error}"
         ) from error
     audience = claims["aud"]
     if isinstance(audience, list) and len(audience) > 1 and claims.get("azp") != config.oidc_client_id:
-        raise SignInError(f"the company's ID token is for another program: {OPERATOR}")
+        raise ProviderSettingError("the company's ID token is for another program", f"aud={audience}")
     if not compare_digest(str(claims.get("nonce", "")).encode(), nonce.encode()):
         raise SignInError(f"the company's ID token is of another sign-in: {AGAIN}")
     return claims
@@ -148,13 +179,14 @@ def _discover(issuer: str) -> Mapping[str, str]:
     """Return the provider's addresses, and how it takes a password, for ten minutes. Raises SignInError."""
     found = _ask("GET", f"{issuer.rstrip('/')}/.well-known/openid-configuration")
     if found.get("issuer") != issuer:
-        raise SignInError(f"CARDINAL_OIDC_ISSUER is not the issuer that the provider names: {OPERATOR}")
+        because = "CARDINAL_OIDC_ISSUER is not the issuer that the provider names"
+        raise ProviderSettingError(because, f"provider={found.get('issuer')}")
     addresses = {}
     scheme = f"{issuer.partition('://')[0]}://"
     for name in ("authorization_endpoint", "token_endpoint", "jwks_uri"):
         address = found.get(name)
         if not isinstance(address, str) or not address.startswith(scheme):
-            raise SignInError(f"the company's provider has no {name}: {OPERATOR}")
+            raise ProviderSettingError(f"the company's provider has no {name}", f"{name}={address}")
         addresses[name] = address
     userinfo = found.get("userinfo_endpoint")
     is_one = isinstance(userinfo, str) and userinfo.startswith(scheme)
@@ -180,9 +212,22 @@ def _ask(
         accept = {"Accept": "application/json", **(headers or {})}
         answer = send_plain(method, address, headers=accept, timeout_s=WAIT_S, form=form, stream=True)
         with answer:
-            content = json.loads(answer.raw.read(MAX_BYTES, decode_content=True))
-    except (requests.RequestException, OSError, ValueError):
+            body = answer.raw.read(MAX_BYTES, decode_content=True)
+    except (requests.RequestException, OSError, ValueError) as error:
+        log.warning("provider did not answer address=%s kind=%s", address, type(error).__name__)
         raise SignInError("the company's provider did not answer: try again soon") from None
-    if answer.status_code != 200 or not isinstance(content, dict):
-        raise SignInError(f"the company's provider answered {answer.status_code}: {AGAIN}")
-    return content
+    try:
+        content = json.loads(body)
+    except ValueError:
+        content = None
+    status = answer.status_code
+    if status == 200 and isinstance(content, dict):
+        return content
+    if status >= 500 or status == 429:
+        log.warning("provider did not answer address=%s status=%s", address, status)
+        raise SignInError(f"the company's provider answered {status}: try again soon")
+    if isinstance(content, dict) and _ERROR.fullmatch(name := str(content.get("error"))):
+        raise read_refusal(name)
+    raise ProviderSettingError(
+        f"the company's provider answered {status}, without what was asked", f"at {address}"
+    )

@@ -261,6 +261,7 @@ def test_a_real_agent_without_a_key_says_which_and_that_a_subscription_can_pay(
         "codex needs a key: set CARDINAL_OPENAI_KEY or OPENAI_API_KEY. The"
         in invoke(clone, "--yes", "--agent", "codex")[1]
     )
+    assert "--agent needs one of claude, codex" in invoke(clone, "--yes", "--agent", "mine")[1]
     assert not (clone / ".cardinal").exists()  # else `--agent scripted` would come too late
 
 

@@ -18,8 +18,11 @@ from flask import Request
 from httpx2 import Response
 from starlette.testclient import TestClient
 
+from bot.admin.doctor import DoctorContext, sign_in
+from bot.github.client import Hub
 from bot.github.oauth import SignInError
 from bot.system import config as configuration
+from bot.system.clock import utc_now
 from bot.system.config import Config
 from bot.system.secret import Secret
 from bot.system.setting_types import as_networks
@@ -216,6 +219,7 @@ class Provider:
     forms: list[dict[str, str]] = field(default_factory=list)
     userinfo: dict[str, Any] = field(default_factory=dict)
     bearers: list[str] = field(default_factory=list)
+    answer: tuple[int, bytes] | None = None  # of the address for tokens, instead of what it should be
 
     def jwks(self) -> dict[str, Any]:
         public = json.loads(jwt.algorithms.ECAlgorithm.to_jwk(self.key.public_key()))
@@ -253,11 +257,14 @@ def provider() -> Iterator[Provider]:
             body = self.rfile.read(int(self.headers["Content-Length"])).decode()
             form = {name: values[0] for name, values in parse_qs(body).items()}
             provider.forms.append({**form, "header": self.headers.get("Authorization", "")})
-            self.answer({"id_token": provider.token(), "access_token": "unused", "token_type": "Bearer"})
+            tokens = {"id_token": provider.token(), "access_token": "unused", "token_type": "Bearer"}
+            self.send(*(provider.answer or (200, json.dumps(tokens).encode())))
 
         def answer(self, content: dict[str, Any]) -> None:
-            text = json.dumps(content).encode()
-            self.send_response(200)
+            self.send(200, json.dumps(content).encode())
+
+        def send(self, status: int, text: bytes) -> None:
+            self.send_response(status)
             self.send_header("Content-Length", str(len(text)))
             self.end_headers()
             self.wfile.write(text)
@@ -425,6 +432,69 @@ def test_an_answer_that_this_browser_did_not_ask_for_signs_nobody_in(
     other.cookies.update(dict(bob.cookies.items()))
     address = f"/sign-in/oidc?code=c&state={provider.asked['state']}"
     assert [person.get(address).status_code for person in (bob, other)] == [303, 403]  # it counts once
+
+
+def test_what_the_provider_refuses_says_who_can_mend_it_and_the_log_how(
+    provider: Provider, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    config = openid_config(provider, tmp_path)
+    provider.asked = {"nonce": "n"}
+    for answer, said, logged in (
+        ((401, b'{"error": "invalid_client"}'), "set CARDINAL_OIDC_CLIENT_ID and", "error=invalid_client"),
+        ((400, b'{"error": "invalid_grant"}'), "too old: sign in again", "error=invalid_grant"),
+        ((400, b'{"error": "invalid_target"}'), "refused (invalid_target): the operator", "invalid_target"),
+        ((400, b'{"error": "<b>"}'), "answered 400, without what was asked: the operator", "/token"),
+        ((404, b"<html>"), "answered 404, without what was asked: the operator", "/token"),
+        ((200, b"<html>"), "answered 200, without what was asked: the operator", "/token"),
+        ((503, b"<html>"), "answered 503: try again soon", "status=503"),
+        ((429, b"{}"), "answered 429: try again soon", "status=429"),
+        (
+            (200, b'{"token_type": "Bearer"}'),
+            "no ID token: the operator has to look at the log",
+            "token_type",
+        ),
+    ):
+        provider.answer = answer
+        caplog.clear()
+        with pytest.raises(SignInError) as refused:
+            openid.name_behind(config, "code", "verifier", "n")
+        assert said in str(refused.value)
+        assert logged in caplog.text
+    provider.answer, provider.claims = None, {"preferred_username": None}
+    caplog.clear()
+    with pytest.raises(SignInError, match="it told no preferred_username: the operator"):
+        openid.name_behind(config, "code", "verifier", "n")
+    assert "CARDINAL_OIDC_CLAIM=preferred_username told=['aud'," in caplog.text
+
+
+def test_the_doctor_finds_what_would_keep_people_out(provider: Provider, tmp_path: Path) -> None:
+    people = tmp_path / "people"
+    config = replace(openid_config(provider, tmp_path), sign_in_logins=people)
+
+    def levels(changed: Config = config) -> list[tuple[str, str]]:
+        context = DoctorContext(changed, None, Hub(changed, utc_now), utc_now())
+        results = [result for check in sign_in.CHECKS for result in check(context)]
+        return [(str(it.level), f"{it.message} {it.next_step}") for it in results]
+
+    ((answers, _), (unread, step)) = levels()
+    assert (answers, unread, f"{people} cannot be read: No such file" in step) == ("ok", "fail", True)
+    people.write_text("bob = bob\n", encoding="utf-8")
+    ((level, said),) = levels(replace(config, oidc_issuer=f"{provider.issuer}/"))
+    assert (level, f"(provider={provider.issuer})" in said) == ("fail", True)
+    ((level, said),) = levels(replace(config, oidc_issuer="http://127.0.0.1:9"))
+    assert (level, "can be reached from here" in said) == ("fail", True)
+    assert levels(replace(config, sign_in="proxy")) == []
+
+
+def test_a_refusal_that_comes_back_by_the_browser_is_told(pages: Pages, provider: Provider) -> None:
+    bob = browser(pages, at_provider(pages, provider))
+    for error, said in (
+        ("access_denied", "did not let you in"),
+        ("invalid_scope", "refused (invalid_scope): the operator"),
+        ("<b>", "did not sign you in: sign in again"),
+    ):
+        refused = signs_in(bob, provider, code="", error=error)
+        assert (refused.status_code, said in refused.text, "<b>" in refused.text) == (403, True, False)
 
 
 def test_a_provider_may_change_its_key_between_two_sign_ins(provider: Provider, tmp_path: Path) -> None:
