@@ -24,9 +24,17 @@ from ledger.queue.outbox import Entry
 from ledger.rows.cards import CardRow
 from ledger.states import Gate
 from ledger.views import checks, runs
+from ledger.views.remotes import RemoteRow
 from rules.errors import PolicyError
 from rules.policy import locations
 from rules.runs.gate import CHECK
+
+_BEGUN = "begun "  # leads the digest of a check that has no conclusion yet
+
+
+def has_begun(check: RemoteRow | None) -> bool:
+    """Tell whether Cardinal left this check in progress: GitHub shows it so for ever."""
+    return check is not None and check.digest.startswith(_BEGUN)
 
 
 def read_gate(db: Connection, card: CardRow, head: str, site: str = "") -> GateRecord:
@@ -83,6 +91,8 @@ def publish_check(
     Source: docs.github.com/rest/checks/runs (create, update).
     """
     digest = text_digest(json.dumps(says, sort_keys=True))
+    if "conclusion" not in says:
+        digest = f"{_BEGUN}{digest}"
     last = last_of(context, entry.key)
     known = last.remote_id if last else ""
     if last is not None and known and last.digest == digest:

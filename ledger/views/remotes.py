@@ -61,6 +61,11 @@ def find_given_up(db: Connection, key: EntryKey) -> GivenUpRow | None:
     return find(db, GivenUpRow, failures, key=key)
 
 
+def list_done(db: Connection, card_id: CardId, act: str) -> tuple[RemoteRow, ...]:
+    """Return the results of all acts of that name for the card, the oldest first."""
+    return list_rows(db, RemoteRow, remotes, "at", card_id=card_id, act=act)
+
+
 def last_done_at(db: Connection, card_id: CardId, act: str) -> datetime | None:
     """Return when an act of that name was last carried out for the card; None if never."""
     row = find(db, RemoteRow, remotes, "-at", card_id=card_id, act=act)

@@ -26,6 +26,7 @@ from ledger.queue import inbox, outbox, refresh_requests
 from ledger.queue.leases import Lease
 from ledger.queue.outbox import Entry
 from ledger.states import Ending
+from runner.git.mirror import Mirror
 from tests.faults import playing
 from tests.faults.cells import Cell
 from tests.faults.points import Fault
@@ -185,6 +186,15 @@ def _serves_before_it_reads(real: Real) -> Real:
     return sync
 
 
+def _makes_in_place(_: Real) -> Real:
+    def make_whole(mirror: Mirror) -> None:
+        if not mirror.path.exists():
+            mirror.path.mkdir(parents=True)
+            mirror._git("init", "--bare", "--quiet", ".")
+
+    return make_whole
+
+
 def _ends_the_run(_: Real) -> Real:
     return lambda run, killed="": RunEnded(run.run_id, Ending.LOST, "", "", run.state)
 
@@ -264,7 +274,7 @@ REPAIRS = (
     ),
     Repair(
         "a delivery that comes again is known by its id",
-        *("ledger.queue.inbox:_insert", _renames, "planning", "inbox.store_deliveries", KEPT[1:], 60),
+        *("ledger.queue.inbox:_insert", _renames, "policy", "inbox.store_deliveries", KEPT[1:], 60),
     ),
     Repair(
         "an act that fails for now is tried again",
@@ -292,5 +302,20 @@ REPAIRS = (
         "a look that is older than what is known changes nothing",
         *("bot.sync.card:without_stale", lambda _: lambda _services, look: look, "policy", "send:Card@"),
         (Fault.STALE,),
+    ),
+    Repair(
+        "what a run wrote without an answer is not written again",
+        "runner.run.log:RunLog._has",
+        *(_nothing(False), "work", "@runner/run/log.RunLog._writing", (Fault.LOST_AFTER_EFFECT,)),
+    ),
+    Repair(
+        "the first copy of a repository is made whole or not at all",
+        "runner.git.mirror:Mirror.make_whole",
+        *(_makes_in_place, "work", "program:git init@", (Fault.KILL_AFTER,)),
+    ),
+    Repair(
+        "a call that a program repeats is known by its key",
+        "ledger.queue.acted_requests:keep",
+        *(_nothing(), "job", "commit:JobRequested@", (Fault.KILL_AFTER,)),
     ),
 )

@@ -265,14 +265,24 @@ SCHEDULE = Story(
         _pass_day,
     ),
 )
+
+
+def _press_explain(cardinal: Cardinal) -> None:
+    checks, head = cardinal.forge.store.checks, cardinal.pull_of(card(cardinal)).head_sha
+    (check,) = checks.on_commit(cardinal.repo, head)
+    checks.request(check, "explain", actor=cardinal.person("bob"))
+
+
 POLICIES = Story(
-    "The policy changes while a run works: a bad file changes nothing, the next one moves the card.",
+    "The policy changes while a run works: a bad file changes nothing, the next one moves the card; a person"
+    " presses a button.",
     (
         _new(),
         _begin(),
         _policy("version: 1\nboard: {columns: {Taks: 1}}\n"),
         _policy(with_column(on_success="{move: Review}")),
         _deliver(),
+        _press_explain,
         _approve(),
         _drag("Done"),
     ),

@@ -108,6 +108,29 @@ def test_a_commit_that_was_left_behind_or_a_closed_pull_request_gets_none(stage:
     assert checks(stage, head) == []
 
 
+def test_a_check_that_was_begun_on_a_commit_that_is_left_behind_ends_there_once(stage: Stage) -> None:
+    pulled(stage)
+    begun, newest = push_more(stage, "more\n"), push_more(stage, "most\n")
+    assert [check_run.conclusion for head in (begun, newest) for check_run in checks(stage, head)] == [
+        "action_required",
+        None,
+    ]
+    stage.forge.gateway.calls.clear()
+    stage.do(WriteCheck(stage.card_id, begun), WriteCheck(stage.card_id, newest))
+    assert stage.calls() == []
+
+
+def push_more(stage: Stage, text: str) -> str:
+    """Push a commit as a run does that goes on, and write its check; return it."""
+    stage.push(text)
+    number = stage.past.row(stage.card_id).pull_number
+    assert number is not None
+    head = stage.forge.store.pulls.get(stage.shop, number).head_sha
+    stage.happen(PullChanged(stage.card_id, number, "open", True, head), BranchPushed(RUN, BRANCH, head))
+    stage.do(WriteCheck(stage.card_id, head))
+    return head
+
+
 def test_a_commit_of_the_queue_that_is_gone_needs_no_check(stage: Stage) -> None:
     head = pulled(stage)
     number = stage.past.row(stage.card_id).pull_number
