@@ -25,7 +25,7 @@ from ledger.rows.runs import ComparedRun, PastRun, RunRow
 from ledger.rows.same_issue import RunElsewhere
 from ledger.rows.stops import StopRow
 from ledger.rows.workspaces import CardWorkspace
-from ledger.states import Gate, RunState
+from ledger.states import CardState, Gate, RunState
 from rules.errors import UnreadPartError
 from rules.text import plain
 
@@ -162,36 +162,34 @@ class Snapshot(CardRow):
     """One card as it is now: its row, and what else is known about it."""
 
     run: RunRow | None  # its newest
-    plan: PlanRow | None = None  # its run's newest, like the next
-    questions: tuple[QuestionRow, ...] = ()  # all questions of its run, the oldest first
-    briefed: str = ""  # the digest of the issue's text that its run's agent was told
-    begun: tuple[datetime, ...] = ()  # when its newest runs were queued, the newest first
+    plan: PlanRow | None  # its run's newest, like the next
+    questions: tuple[QuestionRow, ...]  # all questions of its run, the oldest first
+    briefed: str  # the digest of the issue's text that its run's agent was told
+    begun: tuple[datetime, ...]  # when its newest runs were queued, the newest first
+    beside: RunRow | None  # the run beside its own that the event is about: it only checks, or is a rerun
     pull: CardPull | None
-    checks: tuple[RunRow, ...] = ()  # its runs that only check, the newest first
-    base_moved_at: datetime | None = None  # when another card was last merged there
-    lane_ahead: tuple[int, ...] = ()  # pull requests that are merged before its own, in their order
+    checks: tuple[RunRow, ...]  # its runs that only check, the newest first
+    base_moved_at: datetime | None  # when another card was last merged there
+    lane_ahead: tuple[int, ...]  # pull requests that are merged before its own, in their order
     pending_threads: int  # review threads that no run has addressed yet
     # A run that changes code was queued after changes were requested, and succeeded: a verdict stays until
     # its author looks again.
-    served: bool = False
+    served: bool
     stops: tuple[StopRow, ...]  # the board's
-    losses: tuple[LossRow, ...] = ()  # those of the card's own repository and of its owner
-    board_owner: str = ""
-    policy_digest: str = ""
-    target: PlacementRow | None = None  # where the issue's own repository may not be the one
-    worked_in: str = ""  # where a run of such a card has worked already
-    blockers: tuple[LinkRow, ...] = ()  # read while its run is queued, like the next three
-    circle: tuple[LinkRow, ...] = ()  # the way on which the card waits for itself
-    parts: tuple[LinkRow, ...] = ()  # its sub-issues that its run waits for
-    failed_parts: tuple[FailedPart, ...] = ()  # those of them with which nothing goes on
-    goes_first: RunElsewhere | None = None  # the run that its queued run waits for
-    done_elsewhere: RunElsewhere | None = None  # a run that did its work since its own was queued
-
-    only_checks: bool = False  # the event is about a run that only checks
-    rerun: RunRow | None = None  # the event is about this run beside its own
-    place: int = 0  # of its run in its column's queue, where somebody asks for it; 0 elsewhere, and for none
+    losses: tuple[LossRow, ...]  # those of the card's own repository and of its owner
+    board_owner: str
+    policy_digest: str
+    target: PlacementRow | None  # where the issue's own repository may not be the one
+    worked_in: str  # where a run of such a card has worked already
+    blockers: tuple[LinkRow, ...]  # read while its run is queued, like the next three
+    circle: tuple[LinkRow, ...]  # the way on which the card waits for itself
+    parts: tuple[LinkRow, ...]  # its sub-issues that its run waits for
+    failed_parts: tuple[FailedPart, ...]  # those of them with which nothing goes on
+    goes_first: RunElsewhere | None  # the run that its queued run waits for
+    done_elsewhere: RunElsewhere | None  # a run that did its work since its own was queued
 
     # Read for the events whose rule names them in its `reads`.
+    place: int = leave_unread("place")  # of its run in its column's queue; 0 for none
     held: tuple[MessageRow, ...] = leave_unread("held")  # the newest comments that wait for a release
     released: tuple[MessageRow, ...] = leave_unread("released")  # those that somebody released
     lifted: tuple[str, datetime] | None = leave_unread("lifted")  # who lifted the stop of that work, and when
@@ -308,6 +306,13 @@ class Snapshot(CardRow):
     @property
     def open_pull(self) -> CardPull | None:
         return self.pull if self.pull and self.pull.state == "open" else None
+
+    @property
+    def feedback_waits(self) -> bool:
+        """A review asked for something that no run has worked on yet."""
+        requested = self.verdict == "changes_requested" and not self.served
+        asked = self.pending_threads > 0 or requested or self.state is CardState.CHANGES_REQUESTED
+        return self.open_pull is not None and asked
 
     @property
     def is_draft(self) -> bool:

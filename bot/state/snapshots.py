@@ -14,13 +14,7 @@ from ledger.events.findings import FindingsReported
 from ledger.events.publication import EntryGivenUp
 from ledger.events.pull import CheckFailure
 from ledger.events.related import CardProposed
-from ledger.events.run import (
-    CHECK,
-    RERUN,
-    QuestionAnswered,
-    RunEnded,
-    RunEvent,
-)
+from ledger.events.run import BESIDE, RERUN, QuestionAnswered, RunEnded, RunEvent
 from ledger.ids import BoardId, CardId, RunId
 from ledger.log import event_store
 from ledger.model.run_modes import FIX
@@ -69,12 +63,7 @@ from rules.policy.model import Policy
 from rules.runs.kill_switch import targets
 from rules.runs.queue import Waiting
 from rules.runs.start import MAX_KEPT
-from rules.snapshot import (
-    CardPull,
-    FailedPart,
-    SharedFiles,
-    Snapshot,
-)
+from rules.snapshot import CardPull, FailedPart, SharedFiles, Snapshot
 
 MINUTE, HOUR = timedelta(minutes=1), timedelta(hours=1)
 MAX_CHECKS = 30  # runs of a card that only check; no policy starts as many in an hour
@@ -155,10 +144,12 @@ def of_card(db: Connection, card_id: CardId) -> Snapshot | None:
 
 def with_place(db: Connection, snapshot: Snapshot) -> Snapshot:
     """Return the snapshot with the place in the queue of the card's run, for whoever shows it."""
-    run = snapshot.run
-    if run is None or run.state is not RunState.QUEUED:
-        return snapshot
-    return replace(snapshot, place=run_queue.queue_place(db, run.run_id))
+    return replace(snapshot, place=_find_place(db, snapshot))
+
+
+def _find_place(db: Connection, card: Snapshot, *_event: object) -> int:
+    run = card.run
+    return run_queue.queue_place(db, run.run_id) if run and run.state is RunState.QUEUED else 0
 
 
 def for_event(db: Connection, row: CardRow, event: Event, now: datetime) -> Snapshot:
@@ -166,14 +157,7 @@ def for_event(db: Connection, row: CardRow, event: Event, now: datetime) -> Snap
     snapshot = _snapshot(db, row)
     if isinstance(event, RunEvent) and (snapshot.run is None or event.run_id != snapshot.run.run_id):
         run = runs.get(db, event.run_id)
-        is_rerun = run is not None and run.kind == RERUN
-        snapshot = replace(
-            snapshot,
-            only_checks=run is not None and run.kind == CHECK,
-            rerun=run if is_rerun else None,
-        )
-    if isinstance(event, CommandGiven):
-        snapshot = with_place(db, snapshot)
+        snapshot = replace(snapshot, beside=run if run and run.kind in BESIDE else None)
     rule = rule_about(type(event))
     parts = rule.reads if rule else ()
     return replace(snapshot, **{part: READERS[part](db, snapshot, event, now) for part in parts})
@@ -299,6 +283,7 @@ def _count_struck_cards(db: Connection, card: Snapshot, event: RunEnded, now: da
 
 
 READERS: Mapping[str, Callable[[Connection, Snapshot, Any, datetime], Any]] = {
+    "place": _find_place,
     "held": lambda db, card, _event, _now: messages.list_held_messages(db, card.card_id),
     "released": lambda db, card, _event, _now: messages.list_held_messages(db, card.card_id, vouched=True),
     "lifted": _find_lift,
@@ -349,6 +334,7 @@ def _snapshot(db: Connection, row: CardRow) -> Snapshot:
     return Snapshot(
         **{field.name: getattr(row, field.name) for field in fields(CardRow)},
         run=run,
+        beside=None,
         pull=_pull(db, row),
         pending_threads=threads.pending_count(db, row.card_id),
         stops=board.stops,

@@ -9,8 +9,8 @@ from ledger.model.column_names import same_column
 from ledger.rows.limit_answers import CANCEL, FINISH, Code, Subject, answer_question, of_rules
 from ledger.rows.runs import RunRow
 from ledger.states import RUN_HELD, Ending, RunState
-from rules.card.state import derive_state
 from rules.card.trigger import time_stamp
+from rules.intents.internal import show_card
 from rules.intents.outbound import Decision, Intent, MoveCard, Say
 from rules.policy.model import Policy
 from rules.snapshot import Snapshot
@@ -130,10 +130,10 @@ def _give_way(snapshot: Snapshot, run: RunRow, wanted: str | None) -> Decision:
     return Decision((*hold, Say(snapshot.card_id, f"gave-way:{run.run_id}", text)), (text,))
 
 
-def serve_return(policy: Policy, snapshot: Snapshot, event: CardMoved) -> Decision:
+def serve_return(snapshot: Snapshot, event: CardMoved) -> Decision:
     """Serve a card that is back where its run works; a person who brought it back has chosen to stay."""
     if event.by_cardinal or not snapshot.held_back:
-        return derive_state(policy, snapshot)
+        return show_card()
     card = snapshot.card_id
     kept: tuple[Intent | RuleEvent, ...] = (CardHeldBack(card, "", _who(snapshot)),)
     if snapshot.leaving:
@@ -141,7 +141,7 @@ def serve_return(policy: Policy, snapshot: Snapshot, event: CardMoved) -> Decisi
             snapshot.leaving, by=_who(snapshot), text="The card was put back.", code=Code.WORDS
         )
         return Decision((*kept, answer), ("the card was put back: the run continues",))
-    return derive_state(policy, snapshot) + Decision(kept, ("the card was put back: the run continues",))
+    return show_card() + Decision(kept, ("the card was put back: the run continues",))
 
 
 def release_card(snapshot: Snapshot, now: datetime) -> Decision:

@@ -9,8 +9,9 @@ from ledger.events.board import (
 )
 from ledger.states import CardState, Reason
 from rules.card.column_actions import has_action
-from rules.card.state import change_state, explain
+from rules.card.state import list_steps
 from rules.intents import outbound
+from rules.intents.internal import ShowCard, explain_card, show_card
 from rules.intents.outbound import Decision, Intent, Say
 from rules.policy.model import Policy
 from rules.policy.roles import Role, is_covered, role_of
@@ -85,18 +86,19 @@ def guard_entry(policy: Policy, snapshot: Snapshot, decision: Decision, now: dat
     if workflow and snapshot.given_up and not snapshot.archived:
         return _rest_given_up(policy, snapshot)
     unmerged = workflow and snapshot.open_pull is not None and merges(policy, snapshot)
-    if not (unmerged and decision.intents) and not any(
-        _acts(snapshot, intent) for intent in decision.intents
-    ):
+    news = unmerged and any(
+        not isinstance(it, ShowCard) or list_steps(policy, snapshot, it) for it in decision.intents
+    )
+    if not news and not any(_acts(snapshot, intent) for intent in decision.intents):
         return decision
     because = refusal(policy, snapshot)
     reason = Reason.OTHER if snapshot.moved_by.login else Reason.MOVER_UNKNOWN
     if snapshot.archived:
-        shown = change_state(policy, snapshot, CardState.ARCHIVED, because, reason)
+        shown = show_card(CardState.ARCHIVED, because, reason)
     elif snapshot.live_run:
-        shown = explain(snapshot, because, reason)
+        shown = explain_card(because, reason)
     else:
-        shown = change_state(policy, snapshot, CardState.BLOCKED, because, reason)
+        shown = show_card(CardState.BLOCKED, because, reason)
     if snapshot.is_draft:  # nobody can comment on it: its face says so
         return shown
     # Once an hour for each person and place: a card can be dragged without end, and each comment is a mail.
@@ -111,7 +113,7 @@ def _rest_given_up(policy: Policy, snapshot: Snapshot) -> Decision:
     because = f"the issue was closed as {snapshot.closed.replace('_', ' ')}"
     rests = snapshot.live_run is None and policy.archetype(snapshot.column).IS_FINAL
     if rests and snapshot.state is not CardState.DONE:  # else it says by whom
-        return change_state(policy, snapshot, CardState.DONE, because)
+        return show_card(CardState.DONE, because)
     return Decision((), (because,))
 
 

@@ -1,7 +1,8 @@
-"""The state that a card ought to be in, and the legal way there from where it is."""
+"""The state that a card ought to be in, the legal way there, and what people are shown of it at the end."""
 
 from dataclasses import dataclass, replace
 
+from ledger.event import RuleEvent
 from ledger.events.board import CardExplained
 from ledger.events.run import OWN
 from ledger.ids import CardId
@@ -12,8 +13,8 @@ from ledger.states import ATTENTION, CARD_STEPS, CardState, Ending, Reason, RunS
 from rules.card.dependencies import why_waiting
 from rules.card.routes import find_route
 from rules.card.stops import describe_block
-from rules.intents.internal import ChangeCardState
-from rules.intents.outbound import Decision, Intent, UpdateFace, UpdateTicker, WriteRunComment
+from rules.intents.internal import ChangeCardState, ShowCard
+from rules.intents.outbound import Decision, Intent, MoveCard, UpdateFace, UpdateTicker, WriteRunComment
 from rules.policy.model import Policy
 from rules.registry import ARCHETYPES, Archetype
 from rules.snapshot import Snapshot
@@ -73,38 +74,39 @@ def legal_way(legal: tuple[CardState, ...], before: CardState, after: CardState)
     return next(((state, after) for state in between if after in CARD_STEPS[state]), ())
 
 
-def change_state(
-    policy: Policy, snapshot: Snapshot, after: CardState, because: str, reason: Reason = Reason.OTHER
-) -> Decision:
-    """Return the steps to the state, or only the sentence when the card is in it and the sentence is new."""
-    line = plain(because, 300)
-    card = snapshot.card_id
-    legal = legal_states(policy.archetype(snapshot.column), after, live=snapshot.live_run is not None)
-    card_states = legal_way(legal, snapshot.state, after)
-    if card_states:
-        steps: tuple[Intent, ...] = tuple(ChangeCardState(card, state, line, reason) for state in card_states)
-        shown = (*_face(snapshot, after), *_comment(snapshot), *_ticker(snapshot, after))
-        return Decision((*steps, *shown), (line,))
-    if snapshot.state is after and (snapshot.because, snapshot.reason) != (line, reason):
-        return explain(snapshot, line, reason)
-    return Decision((), (line,))
+def conclude(policy: Policy, snapshot: Snapshot, decision: Decision) -> Decision:
+    """Return the decision with each ShowCard carried out: the card's steps, or its sentence, and its face.
 
-
-def explain(snapshot: Snapshot, because: str, reason: Reason = Reason.OTHER) -> Decision:
-    """Return only the sentence, for a card whose state stays as it is."""
-    return Decision(
-        (CardExplained(snapshot.card_id, because, reason), *_face(snapshot, snapshot.state)), (because,)
+    Repeated intents are dropped, and those that GitHub refuses for a card that left the board.
+    """
+    refused: tuple[type[Intent], ...] = (UpdateFace, MoveCard) if snapshot.archived else ()
+    steps = (
+        list_steps(policy, snapshot, it) if isinstance(it, ShowCard) else (it,) for it in decision.intents
     )
+    once = dict.fromkeys(intent for step in steps for intent in step if not isinstance(intent, refused))
+    return Decision(tuple(once), tuple(dict.fromkeys(line for line in decision.because if line)))
 
 
-def derive_state(policy: Policy, snapshot: Snapshot, because: str = "") -> Decision:
-    """Derive the card's state from its run, pull request and column; `because` replaces the sentence."""
-    derived = derive(policy, snapshot)
-    if derived is None:
-        return Decision()
-    if because:
-        return change_state(policy, snapshot, derived.state, because)
-    return change_state(policy, snapshot, derived.state, derived.because, derived.reason)
+def list_steps(policy: Policy, snapshot: Snapshot, shown: ShowCard) -> tuple[Intent | RuleEvent, ...]:
+    """Return what shows the card so: its steps there, or only the sentence; empty where nothing is new."""
+    card, after, because, reason = snapshot.card_id, shown.state, shown.because, shown.reason
+    if shown.stays:
+        return (CardExplained(card, because, reason), *_face(snapshot, snapshot.state))
+    if after is None:
+        derived = derive(policy, snapshot)
+        if derived is None:
+            return ()
+        after = derived.state
+        because, reason = (because, reason) if because else (derived.because, derived.reason)
+    line = plain(because, 300)
+    face = _face(snapshot, after) if shown.on_face else ()
+    legal = legal_states(policy.archetype(snapshot.column), after, live=snapshot.live_run is not None)
+    if way := legal_way(legal, snapshot.state, after):
+        steps = (ChangeCardState(card, state, line, reason) for state in way)
+        return (*steps, *face, *_comment(snapshot), *_ticker(snapshot, after))
+    if snapshot.state is after and (snapshot.because, snapshot.reason) != (line, reason):
+        return (CardExplained(card, line, reason), *face)
+    return ()
 
 
 def derive(policy: Policy, snapshot: Snapshot) -> DerivedState | None:
@@ -164,14 +166,6 @@ def _describe_unserved(column: str | None) -> str:
     if column is None:
         return "the card is not in a column yet: drag it to one"
     return f"the policy names no column {code(column)}: nothing runs there"
-
-
-def feedback_waits(snapshot: Snapshot) -> bool:
-    """Return whether a review asked for something that no run has worked on yet."""
-    if snapshot.open_pull is None:
-        return False
-    requested = snapshot.verdict == "changes_requested" and not snapshot.served
-    return snapshot.pending_threads > 0 or requested or snapshot.state is CardState.CHANGES_REQUESTED
 
 
 def say_whose_turn(other: RunElsewhere) -> str:

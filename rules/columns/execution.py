@@ -5,15 +5,9 @@ from ledger.events.run import OWN, STOPPED
 from ledger.model.run_modes import FIX, INVESTIGATE, PLACES, SCRATCH
 from ledger.states import CardState, Ending
 from rules.card.column_actions import act, describe_routes, has_action, headlines
-from rules.card.state import (
-    DerivedState,
-    derive_state,
-    describe_closed,
-    describe_failed_run,
-    drag_on,
-    feedback_waits,
-)
+from rules.card.state import DerivedState, describe_closed, describe_failed_run, drag_on
 from rules.card.trigger import RuleTrigger
+from rules.intents.internal import show_card
 from rules.intents.outbound import ConvertDraft, Decision
 from rules.policy.column import OF_CARD, ColumnPolicy
 from rules.policy.model import Policy
@@ -37,7 +31,7 @@ def enter(policy: Policy, snapshot: Snapshot, column: ColumnPolicy, trigger: Rul
     decision = act(policy, snapshot, column.entry_actions, trigger)
     if has_action(column.entry_actions, "start_run"):
         return decision
-    return derive_state(policy, snapshot) + decision
+    return show_card() + decision
 
 
 def derive(policy: Policy, snapshot: Snapshot) -> DerivedState:
@@ -84,7 +78,7 @@ def _of_success(policy: Policy, snapshot: Snapshot, run: str, mode: str = FIX) -
         )
     if pull and snapshot.verdict == "approved":
         return of_approved(policy, snapshot, pull, CardState.WORK_COMPLETE)
-    if feedback_waits(snapshot):
+    if snapshot.feedback_waits:
         number = snapshot.pending_threads
         feedback = count(number, "open review comment") if number else "a review asks for changes"
         them = "it" if number == 1 else "them"

@@ -4,7 +4,7 @@ from ledger.events.board import ABANDONED
 from ledger.model.run_modes import PLACES
 from ledger.states import CardState, Ending
 from rules.card.column_actions import derive_and_act, describe_routes, headlines
-from rules.card.state import DerivedState, describe_closed, drag_on, feedback_waits
+from rules.card.state import DerivedState, describe_closed, drag_on
 from rules.policy.column import ColumnPolicy
 from rules.policy.model import Policy
 from rules.runs.gate import of_approved
@@ -43,7 +43,7 @@ def derive(policy: Policy, snapshot: Snapshot) -> DerivedState:
         )
     if snapshot.verdict == "approved":
         return of_approved(policy, snapshot, pull, CardState.IN_REVIEW)
-    if feedback_waits(snapshot):
+    if snapshot.feedback_waits:
         return DerivedState(CardState.CHANGES_REQUESTED, changes_asked(snapshot))
     return DerivedState(CardState.IN_REVIEW, f"{number} is waiting for a review")
 

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from datetime import datetime
+from itertools import compress
 
 from ledger.event import Event
 from ledger.events.conversation import CommandGiven, CommandRefused
@@ -9,6 +10,7 @@ from ledger.events.run import BY_PUSH, PlanRebound
 from ledger.rows.runs import RunRow
 from ledger.states import Door, Ending
 from rules.answers import answers
+from rules.card.state import list_steps
 from rules.card.trigger import is_to_come, was_before
 from rules.chatops.parser import APART, BOXES, door_of
 from rules.chatops.replies import AT_ONCE, about, say, talk_of
@@ -16,6 +18,7 @@ from rules.commands import block, ok
 from rules.handlers import check_buttons
 from rules.handlers.access import SENTENCES
 from rules.handlers.card_moved import UNKNOWN
+from rules.intents.internal import ShowCard
 from rules.intents.outbound import Decision, Intent, React, Say, UntickBoxes, WriteRunComment
 from rules.policy.model import Policy
 from rules.policy.roles import Role, role_of
@@ -35,6 +38,7 @@ ANSWERS = frozenset({"explain", "help", "status"})  # what they say is about eac
 OF_BOARD = ANSWERS | {"pause", "resume", "stop-all", "subscribe", "unsubscribe"}
 MAX_SHOWN = 2000  # characters of a form's text, in the comment that reports it
 _READS = (
+    "place",
     "held",
     "released",
     "lifted",
@@ -141,7 +145,9 @@ def _obey(policy: Policy, snapshot: Snapshot, event: CommandGiven, now: datetime
         return say(snapshot, event, "That box was ticked before the newest run, so it changed nothing.")
     if snapshot.pull_card and event.command not in OF_BOARD:
         return say(snapshot, event, sentence(SENTENCES[snapshot.pull_card]))
-    decision = COMMANDS.load(event.command).handle(policy, snapshot, event, now)
+    handled = COMMANDS.load(event.command).handle(policy, snapshot, event, now)
+    is_new = (not isinstance(it, ShowCard) or list_steps(policy, snapshot, it) for it in handled.intents)
+    decision = Decision(tuple(compress(handled.intents, is_new)), handled.because)
     return with_the_first(snapshot, event, decision, now)
 
 

@@ -7,8 +7,9 @@ from ledger.events.publication import EntryGivenUp, EntryHeld
 from ledger.ids import RunId
 from ledger.states import CardState
 from rules.answers import answers
-from rules.card.state import change_state, derive, derive_state, explain
+from rules.card.state import derive
 from rules.card.trigger import time_stamp
+from rules.intents.internal import explain_card, show_card
 from rules.intents.outbound import Decision, Say, WriteRunComment
 from rules.policy.model import Policy
 from rules.snapshot import Snapshot
@@ -79,13 +80,13 @@ def block_given_up(policy: Policy, snapshot: Snapshot, event: EntryGivenUp, now:
         return Decision((), (f"{plain(event.act, 40)} was given up: {plain(event.because, 160)}",))
     because = f"{failed}: {plain(event.because, 200)}"
     if _is_overtaken(policy, snapshot, event.act):
-        return derive_state(policy, snapshot) + Decision((), (f"{because}; that is overtaken",))
+        return show_card() + Decision((), (f"{because}; that is overtaken",))
     if snapshot.live_run:
         # The run's own state is the truer one; the sentence is shown beside it.
-        return explain(snapshot, because)
+        return explain_card(because)
     # Nobody looks at a card in its last column again: the comment calls for somebody.
     notice = Say(snapshot.card_id, f"given-up:{time_stamp(now)}", sentence(because))
-    return change_state(policy, snapshot, CardState.BLOCKED, because) + Decision((notice,))
+    return show_card(CardState.BLOCKED, because) + Decision((notice,))
 
 
 @answers(EntryHeld)
@@ -95,7 +96,7 @@ def still_refused(policy: Policy, snapshot: Snapshot, event: EntryHeld, now: dat
     if what is None or snapshot.archived:
         return Decision((), (f"{plain(event.act, 40)} is held: {plain(event.because, 160)}",))
     if not event.because:
-        return derive_state(policy, snapshot)
+        return show_card()
     return _tell(snapshot, event, "held", f"so far {what}")
 
 
@@ -103,7 +104,7 @@ def _tell(snapshot: Snapshot, event: EntryGivenUp | EntryHeld, kind: str, what: 
     """Show the failure on the card's face, and say it once, unless a comment is the act that failed."""
     text = sentence(f"{what}: {plain(event.because, 300)}")
     notice = Say(snapshot.card_id, f"{kind}:{event.key}", text)
-    return explain(snapshot, plain(text, 300)) + Decision(() if event.act == "say" else (notice,))
+    return explain_card(plain(text, 300)) + Decision(() if event.act == "say" else (notice,))
 
 
 def _is_overtaken(policy: Policy, snapshot: Snapshot, act: str) -> bool:
@@ -174,4 +175,4 @@ def tell_undecided(policy: Policy, snapshot: Snapshot, event: DecisionFailed, no
     """Say on the card that something about it was passed by."""
     error = plain(event.because.partition(":")[0], 60)
     because = f"Cardinal failed at event {event.seq} ({error}): please report this"
-    return explain(snapshot, because)
+    return explain_card(because)

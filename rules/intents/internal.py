@@ -2,9 +2,40 @@
 
 from dataclasses import dataclass
 
-from ledger.ids import NO_RUN, RunId
+from ledger.ids import NO_RUN, CardId, RunId
 from ledger.states import CardState, Reason
-from rules.intents.outbound import Intent
+from rules.intents.outbound import Decision, Intent
+
+_THIS_CARD = CardId("")
+
+
+@dataclass(frozen=True, slots=True)
+class ShowCard(Intent, only_shows=True):
+    """Show how the card that is decided about stands; `conclude` in `rules/card/state.py` does, at the end.
+
+    `state` None: the one that run, pull request and column give, with `because` for its sentence if there is
+    one. `stays`: only the sentence is new. Without `on_face`, nothing is written on the board.
+    """
+
+    card_id: CardId = _THIS_CARD
+    state: CardState | None = None
+    because: str = ""
+    reason: Reason = Reason.OTHER
+    stays: bool = False
+    on_face: bool = True
+
+
+def show_card(
+    state: CardState | None = None, because: str = "", reason: Reason = Reason.OTHER, *, on_face: bool = True
+) -> Decision:
+    """Return that the card is shown: in a state, or in the one that it is in now."""
+    shown = ShowCard(state=state, because=because, reason=reason, on_face=on_face)
+    return Decision((shown,), (because,) if because else ())
+
+
+def explain_card(because: str, reason: Reason = Reason.OTHER) -> Decision:
+    """Return only the sentence, for a card whose state stays as it is."""
+    return Decision((ShowCard(because=because, reason=reason, stays=True),), (because,))
 
 
 @dataclass(frozen=True, slots=True)

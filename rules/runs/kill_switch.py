@@ -7,10 +7,9 @@ from ledger.events.run import RunRequeued, RunStopAsked
 from ledger.ids import BoardId
 from ledger.rows.stops import StopRow
 from ledger.states import RUN_HELD, Reason
-from rules.card.state import derive_state
 from rules.card.stops import describe_block, describe_stop
+from rules.intents.internal import show_card
 from rules.intents.outbound import Decision
-from rules.policy.model import Policy
 from rules.snapshot import Snapshot
 from rules.text import code
 
@@ -56,10 +55,10 @@ def spread_stop(snapshot: Snapshot, event: StopOrdered | StopLifted) -> Decision
     return Decision((RunRequeued(run.run_id, "resumed", by=event.by),), (f"the {event.scope} is resumed",))
 
 
-def show_block(policy: Policy, snapshot: Snapshot) -> Decision:
+def show_block(snapshot: Snapshot) -> Decision:
     """Show on a card that somebody has blocked it, or does so no more."""
     blocked = describe_block(snapshot.stops, snapshot.card_id) or snapshot.reason is Reason.BLOCKED
-    return derive_state(policy, snapshot) if blocked else Decision()
+    return show_card() if blocked else Decision()
 
 
 def _covers(snapshot: Snapshot, scope: str, target: str) -> bool:

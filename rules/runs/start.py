@@ -8,12 +8,11 @@ from ledger.events.conversation import CommandGiven
 from ledger.model.run_modes import FIX, INVESTIGATE, PLACES
 from ledger.states import CardState, Door, Ending
 from rules.card.agent_choice import unknown_labels
-from rules.card.state import change_state, derive_state, feedback_waits
 from rules.card.target_repository import ask_repository as ask_for_repository
 from rules.card.target_repository import problem as unplaced
 from rules.chatops.parser import door_of
 from rules.chatops.replies import say
-from rules.intents.internal import QueueRun
+from rules.intents.internal import QueueRun, show_card
 from rules.intents.outbound import ConvertDraft, Decision
 from rules.policy.model import Policy
 from rules.runs.mode import Chosen, choose_by_command, choose_mode, in_workspace
@@ -49,24 +48,22 @@ def _barrier(policy: Policy, snapshot: Snapshot) -> str:
 def start(policy: Policy, snapshot: Snapshot, *, by: str, now: datetime) -> Decision:
     """Queue a run for a card that entered, when there is something to do; else say why not."""
     if because := _barrier(policy, snapshot):
-        return derive_state(policy, snapshot, because)
+        return show_card(because=because)
     if unplaced(policy, snapshot):
         return ask_for_repository(policy, snapshot)
     if snapshot.is_draft:
         return Decision((ConvertDraft(snapshot.card_id),), ("a run needs an issue to talk on",))
     run, mode = snapshot.run, choose_mode(policy, snapshot).mode
     if run and run.is_adopted and run.ended_at and snapshot.moved_at and snapshot.moved_at <= run.ended_at:
-        return derive_state(policy, snapshot)  # that drag was served before the ledger was restored
+        return show_card()  # that drag was served before the ledger was restored
     done = bool(run and run.ending is Ending.SUCCEEDED and run.mode == mode)
     done = done or bool(snapshot.done_elsewhere and mode == FIX)
-    if done and (mode in PLACES or not feedback_waits(snapshot)):
-        return derive_state(
-            policy, snapshot, "there is nothing new to do; /cardinal retry starts another run"
-        )
+    if done and (mode in PLACES or not snapshot.feedback_waits):
+        return show_card(because="there is nothing new to do; /cardinal retry starts another run")
     lately = sum(1 for begun in snapshot.begun if now - begun < timedelta(hours=1))
     if lately >= policy.limits.automatic_runs_per_hour:
         said = f"{lately} runs began within an hour: is an automation dragging it? /cardinal retry starts one"
-        return change_state(policy, snapshot, CardState.BLOCKED, said)
+        return show_card(CardState.BLOCKED, said)
     return queue_card(policy, snapshot, by=by, door=Door.BOARD)
 
 
@@ -130,7 +127,7 @@ def _fitting(policy: Policy, snapshot: Snapshot, by: str, mode: Chosen) -> tuple
         kind = "retry" if run else "first"
         return QueueRun(card, kind, by, plan_required=False), "an investigation"
     required = bool(column and column.plan_required)
-    if feedback_waits(snapshot) and mode.mode not in PLACES:
+    if snapshot.feedback_waits and mode.mode not in PLACES:
         because = f"a revision for {count(snapshot.pending_threads, 'review thread')}"
         return QueueRun(card, "revision", by, plan_required=False), because
     if run is None:

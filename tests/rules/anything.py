@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from ledger import codec
 from ledger.event import Event
+from ledger.events.run import BESIDE
 from ledger.ids import QuestionId
 from ledger.rows.questions import QuestionRow
 from ledger.rows.runs import RunRow
@@ -77,7 +78,7 @@ def of_type(annotation: Any) -> st.SearchStrategy[Any]:
     return st.from_type(annotation)
 
 
-def built(kind: Any, **known: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+def built(kind: Any, /, **known: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
     """Draw an instance of the dataclass, field by field: what is known, by its name, else by its type."""
     return _built(kind, tuple(known), lambda name: known[name])
 
@@ -114,6 +115,7 @@ snapshots: st.SearchStrategy[Snapshot] = built(
     Snapshot,
     state=st.sampled_from(CardState),
     run=st.none() | runs,
+    beside=st.none() | built(RunRow, kind=st.sampled_from(BESIDE)),
     pull=st.none() | built(CardPull, state=st.sampled_from(["open", "closed", "merged"])),
     stops=st.lists(built(StopRow), max_size=2).map(tuple),
 )

@@ -101,8 +101,10 @@ def card(
         card_id=CARD, board_id=BOARD, content_id="I_1", repository="acme/shop", number=12, title="Add login",
         body="As a user", author="alice", labels=(), column=column, rank=0, state=state, reason=Reason.OTHER,
         archived=False, run_id=None, pull_repository=None, pull_number=None, verdict="none",
-        created_at=NOW, moved_at=NOW, state_at=NOW, run=None, pull=None, pending_threads=0, stops=(),
-        **moved_by(mover),
+        created_at=NOW, moved_at=NOW, state_at=NOW, run=None, plan=None, questions=(), briefed="", begun=(),
+        beside=None, pull=None, checks=(), base_moved_at=None, lane_ahead=(), pending_threads=0, served=False,
+        stops=(), losses=(), board_owner="", policy_digest="", target=None, worked_in="", blockers=(),
+        circle=(), parts=(), failed_parts=(), goes_first=None, done_elsewhere=None, **moved_by(mover),
     )  # fmt: skip
     return replace(snapshot, **changes)
 
@@ -144,6 +146,7 @@ def said(text: str, **changes: Any) -> PersonSaid:
 
 
 NOTHING: dict[str, Any] = {
+    "place": 0,
     "held": (), "released": (), "lifted": None, "paced": 0, "unopened": False, "halt": None, "struck": 0,
     "ci": None, "red": (), "shared": (), "findings": None, "made": (), "proposed": None, "job": None,
     "workspaces": (), "past": None, "compared": (), "reruns": (),

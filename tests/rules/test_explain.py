@@ -34,7 +34,10 @@ S = CardState
         ),
         (card(run=run(stop_asked="cancel", stop_by="bob")), "r1 is being cancelled by bob"),
         (card(run=run(), held_back="Review"), "r1 is working: reading; then the card goes to Review"),
-        (card(run=run(RunState.QUEUED), stops=(a_stop("board", BOARD, "al"),)), "the board is stopped by al"),
+        (
+            card(run=run(RunState.QUEUED), stops=(a_stop("board", BOARD, "al"),), place=0),
+            "the board is stopped by al",
+        ),
         (card(state=S.WORK_COMPLETE, run=ended()), "read its report, then drag the card to Review"),
         (card(state=S.FAILED, run=ended(Ending.FAILED, detail="no disk")), "r1 failed: no disk"),
         (card(state=S.FAILED, run=ended(Ending.LOST, reason="gave_up")), "r1 was lost: gave_up"),

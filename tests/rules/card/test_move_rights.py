@@ -29,6 +29,7 @@ from tests.rules.scene import (
     NOW,
     POLICY,
     R1,
+    a_check,
     asks,
     card,
     ended,
@@ -131,7 +132,7 @@ def test_a_merge_that_waits_outlives_a_drag_without_the_right_and_all_that_follo
 
 
 def test_a_check_that_ends_merges_nothing_that_was_put_there_without_the_right() -> None:
-    snapshot = card("Done", CardState.BLOCKED, **REVIEWED, only_checks=True, mover=BOB)
+    snapshot = card("Done", CardState.BLOCKED, **REVIEWED, beside=a_check(), mover=BOB)
     passed = RunEnded(RunId("r5"), Ending.SUCCEEDED, "", "", "")
     assert only(asks(snapshot, passed), MergePull).head == "abc123"
     assert "MergePull" not in kinds(asks(replace(snapshot, **moved_by(EVE)), passed))

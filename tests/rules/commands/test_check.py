@@ -86,7 +86,7 @@ def over(ending: Ending = Ending.SUCCEEDED, detail: str = "") -> RunEnded:
 
 
 def seen(column: str, gate: Gate, **changes: object) -> Snapshot:
-    snapshot = card(column, CardState.IN_REVIEW, run=ended(), checks=OVER, only_checks=True)
+    snapshot = card(column, CardState.IN_REVIEW, run=ended(), checks=OVER, beside=a_check())
     return replace(snapshot, pull=pull(gate=gate, draft=True), **changes)  # type: ignore[arg-type]
 
 

@@ -148,22 +148,22 @@ MOVES_NOTHING = [
 
 @pytest.mark.parametrize("event", MOVES_NOTHING, ids=lambda it: type(it).__name__)
 def test_what_happens_in_it_is_shown_and_does_nothing_to_the_card(event: Any) -> None:
-    snapshot = card(run=ended(), pull=pull(), rerun=BESIDE)
+    snapshot = card(run=ended(), pull=pull(), beside=BESIDE)
     assert asks(snapshot, event) == (WriteRunComment(CARD, R2),)
 
 
 def test_its_end_is_reported_and_moves_no_card() -> None:
     over = RunEnded(R2, Ending.SUCCEEDED, "", "", "publishing")
-    snapshot = card(run=run(), rerun=replace(BESIDE, state=RunState.ENDED, ending=Ending.SUCCEEDED))
+    snapshot = card(run=run(), beside=replace(BESIDE, state=RunState.ENDED, ending=Ending.SUCCEEDED))
     assert kinds(asks(snapshot, over)) == ["PostReport", "WriteRunComment", "UpdateTicker"]
-    looked = replace(snapshot, rerun=replace(BESIDE, mode="investigate"))
+    looked = replace(snapshot, beside=replace(BESIDE, mode="investigate"))
     assert asks(looked, over)[0] == WriteFindings(CARD, R2)
     assert asks(snapshot, over)[0] == PostReport(CARD, R2)
 
 
 @pytest.mark.parametrize("why", ["question", "limit", "pause"])
 def test_one_that_waits_for_a_person_ends_and_says_what_to_do(why: str) -> None:
-    snapshot = card(run=run(), rerun=replace(BESIDE, state=RunState.PARKED))
+    snapshot = card(run=run(), beside=replace(BESIDE, state=RunState.PARKED))
     end = only(asks(snapshot, RunParked(R2, why)), RunEnded)
     assert (end.run_id, end.ending, end.reason) == (R2, Ending.CANCELLED, "gave_up")
     assert "then rerun it" in end.detail
