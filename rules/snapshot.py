@@ -7,7 +7,6 @@ from typing import Any, NoReturn
 from ledger.events.findings import FindingsReported
 from ledger.events.pull import CheckFailure
 from ledger.events.related import CardProposed
-from ledger.ids import RunId
 from ledger.rows.cards import CardRow
 from ledger.rows.ci import CiRow
 from ledger.rows.findings import FollowUpRow
@@ -23,7 +22,8 @@ from ledger.rows.plans import PlanRow
 from ledger.rows.questions import QuestionRow
 from ledger.rows.runs import ComparedRun, PastRun, RunRow
 from ledger.rows.same_issue import RunElsewhere
-from ledger.rows.stops import StopRow
+from ledger.rows.siblings import SiblingRow
+from ledger.rows.stops import LiftRow, StopRow
 from ledger.rows.workspaces import CardWorkspace
 from ledger.states import CardState, Gate, RunState
 from rules.errors import UnreadPartError
@@ -70,23 +70,6 @@ def outside_owner(repository: str, owner: str) -> str:
     """Return the sentence about a repository that was given to another owner."""
     next_step = "name another repository, or transfer it back"
     return f"{plain(repository, 140)} is outside {plain(owner, 60)}: {next_step}"
-
-
-@dataclass(frozen=True, slots=True)
-class SharedFiles:
-    """The files that a run and another card's work both change. `at_work`: that card's run was begun and has
-    not ended; `pull` is the number of its open pull request, 0 without one.
-    """
-
-    run_id: RunId
-    at_work: bool
-    pull: int
-    files: tuple[str, ...]
-
-    @property
-    def name(self) -> str:
-        """Its name for people: a repository's pull request, else the run."""
-        return f"#{self.pull}" if self.pull else str(self.run_id)
 
 
 class Unread:
@@ -192,14 +175,14 @@ class Snapshot(CardRow):
     place: int = leave_unread("place")  # of its run in its column's queue; 0 for none
     held: tuple[MessageRow, ...] = leave_unread("held")  # the newest comments that wait for a release
     released: tuple[MessageRow, ...] = leave_unread("released")  # those that somebody released
-    lifted: tuple[str, datetime] | None = leave_unread("lifted")  # who lifted the stop of that work, and when
+    lifted: LiftRow | None = leave_unread("lifted")  # of the stop that a command names
     paced: int = leave_unread("paced")  # commands in a minute by whoever just gave one
     unopened: bool = leave_unread("unopened")  # its run's pull request waits to be opened, or was given up
     halt: HaltRow | None = leave_unread("halt")  # of the board
     struck: int = leave_unread("struck")  # cards that failed in an hour for the cause of its run's failure
     ci: CiRow | None = leave_unread("ci")
     red: tuple[CheckFailure, ...] = leave_unread("red")  # checks of the pull request's head
-    shared: tuple[SharedFiles, ...] = leave_unread("shared")  # with other cards
+    shared: tuple[SiblingRow, ...] = leave_unread("shared")  # other cards, with its files
     findings: FindingsReported | None = leave_unread("findings")  # of an investigation
     made: tuple[FollowUpRow, ...] = leave_unread("made")  # those of its follow-ups that became issues
     folder: FolderRow | None = leave_unread("folder")  # that of its newest run without a repository

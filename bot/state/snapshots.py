@@ -28,7 +28,8 @@ from ledger.rows.links import LinkRow
 from ledger.rows.losses import LossRow
 from ledger.rows.placements import PlacementRow
 from ledger.rows.runs import ComparedRun, PastRun, RunRow
-from ledger.rows.stops import StopRow
+from ledger.rows.siblings import SiblingRow
+from ledger.rows.stops import LiftRow, StopRow
 from ledger.states import CardState, Ending, Reason, RunState
 from ledger.views import (
     base_moves,
@@ -63,7 +64,7 @@ from rules.policy.model import Policy
 from rules.runs.kill_switch import targets
 from rules.runs.queue import Waiting
 from rules.runs.start import MAX_KEPT
-from rules.snapshot import CardPull, FailedPart, SharedFiles, Snapshot
+from rules.snapshot import CardPull, FailedPart, Snapshot
 
 MINUTE, HOUR = timedelta(minutes=1), timedelta(hours=1)
 MAX_CHECKS = 30  # runs of a card that only check; no policy starts as many in an hour
@@ -72,17 +73,14 @@ MAX_SNAPSHOTS = 50  # of a folder that are listed
 MAX_LANE = 500  # cards in a merge lane that are counted
 
 
-def list_shared_files(db: Connection, card_id: CardId) -> tuple[SharedFiles, ...]:
+def list_shared_files(db: Connection, card_id: CardId) -> tuple[SiblingRow, ...]:
     """Return the work of other cards on the files that the card's work changes, as far as git has said."""
     own_changed_files = changed_files.of_card(db, card_id)
     if own_changed_files is None:
         return ()
     mine = set(own_changed_files.files)
     others = (row for row in siblings.changing(db, own_changed_files.repository) if row.card_id != card_id)
-    shared = (
-        SharedFiles(row.run_id, row.at_work, row.pull, tuple(sorted(mine.intersection(row.files))))
-        for row in others
-    )
+    shared = (replace(row, files=tuple(sorted(mine.intersection(row.files)))) for row in others)
     return tuple(it for it in shared if it.files)
 
 
@@ -223,13 +221,10 @@ def _find_proposal(db: Connection, _card: Snapshot, event: Event, _now: datetime
     return next((proposed for proposed in elsewhere if str(getattr(proposed, field)) == wanted), None)
 
 
-def _find_lift(
-    db: Connection, card: Snapshot, event: CommandGiven, _now: datetime
-) -> tuple[str, datetime] | None:
+def _find_lift(db: Connection, card: Snapshot, event: CommandGiven, _now: datetime) -> LiftRow | None:
     scope = event.argument.strip().lower() or "card"
     target = targets(card).get(scope, "") if event.command in ("resume", "unblock") else ""
-    row = stops.lift_of(db, card.board_id, scope, target) if target else None
-    return (row.by, row.at) if row else None
+    return stops.lift_of(db, card.board_id, scope, target) if target else None
 
 
 def _list_failed_checks(

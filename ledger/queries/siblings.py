@@ -5,7 +5,8 @@ from typing import Any, NamedTuple
 from sqlalchemy import Connection, Select, and_, literal, or_, select
 
 from ledger.db.statements import statement
-from ledger.ids import BoardId, CardId, RunId
+from ledger.ids import BoardId, CardId
+from ledger.rows.siblings import SiblingRow
 from ledger.states import RunState
 from ledger.views import checks, signed_commits
 from ledger.views.boards import boards
@@ -14,19 +15,6 @@ from ledger.views.changed_files import changed_files
 from ledger.views.runs import runs
 
 MAX_SIBLINGS = 200  # that one look at a repository reads
-
-
-class SiblingRow(NamedTuple):
-    """A card with work in a repository. `at_work`: its newest run was begun and has not ended; `pull` is the
-    number of its open pull request, 0 without one.
-    """
-
-    card_id: CardId
-    board_id: BoardId
-    run_id: RunId
-    at_work: bool
-    pull: int
-    files: tuple[str, ...]
 
 
 def changing(db: Connection, repository: str) -> tuple[SiblingRow, ...]:
@@ -43,7 +31,7 @@ def changing(db: Connection, repository: str) -> tuple[SiblingRow, ...]:
         .order_by(cards.c.pull_number, cards.c.card_id)
     )
     return tuple(
-        SiblingRow(row[0], row[1], row[2], bool(row[3]), row[5] if row[4] else 0, tuple(row[6]))
+        SiblingRow(*row[:3], at_work=bool(row[3]), pull=row[5] if row[4] else 0, files=tuple(row[6]))
         for row in db.execute(query.limit(MAX_SIBLINGS))
     )
 

@@ -89,9 +89,9 @@ def _first(snapshot: Snapshot, given: CommandGiven, now: datetime) -> _Done:
         case "pause" | "stop-all":
             return _find_stop(snapshot, "board" if command == "stop-all" else given.argument)
         case "resume" | "unblock" if snapshot.lifted is not None:
-            by, at = snapshot.lifted
+            at = snapshot.lifted.at
             at_once = (given.said_at or now) <= at + AT_ONCE and not is_to_come(at, now)
-            return (by if at_once else ""), "resumed it"
+            return (snapshot.lifted.by if at_once else ""), "resumed it"
         case "finish" if run is not None and run.alive:
             return snapshot.finish_by, f"let {run.run_id} finish"
         case "ok":

@@ -17,7 +17,7 @@ from ledger.rows.placements import PlacementRow
 from ledger.rows.plans import PlanRow
 from ledger.rows.questions import QuestionRow
 from ledger.rows.runs import RunRow
-from ledger.rows.stops import StopRow
+from ledger.rows.stops import LiftRow, StopRow
 from ledger.states import CardState, Ending, Gate, Reason, RunState, check_card_step
 from rules.answers import rule_about
 from rules.card.state import legal_states
@@ -118,6 +118,10 @@ def a_stop(
 ) -> StopRow:
     at = datetime.fromtimestamp(0, UTC) + timedelta(microseconds=mark)
     return StopRow(BOARD, scope, target, by, at, because, claims)
+
+
+def a_lift(at: datetime) -> LiftRow:
+    return LiftRow(BOARD, "card", CARD, "alice", at)
 
 
 def a_loss(target: str, reason: str) -> LossRow:

@@ -22,6 +22,7 @@ from tests.rules.scene import (
     QUESTION,
     R1,
     a_check,
+    a_lift,
     a_message,
     a_plan,
     a_stop,
@@ -82,11 +83,11 @@ TABLE: list[tuple[Snapshot, CommandGiven, str]] = [
     (stops("board", BOARD), given("pause", "board"), "stopped the board first"),
     (BLOCKED, given("block", "later"), "stopped the card first. Nothing was changed: the card is blocked by"),
     (BLOCKED, given("claim"), "stopped the card first. Nothing was changed: the card is blocked by"),
-    (card(run=run(), lifted=("alice", AGO)), given("unblock"), "resumed it first. No one has blocked"),
+    (card(run=run(), lifted=a_lift(AGO)), given("unblock"), "resumed it first. No one has blocked"),
     (stops("board", BOARD), given("stop-all"), "stopped the board first"),
-    (card(run=run(), lifted=("alice", AGO)), given("resume"), "resumed it first. Nothing is paused"),
-    (card(run=run(), lifted=("alice", AGO)), given("resume", source="box:resume"), "resumed it first"),
-    (card(lifted=("alice", AGO)), given("resume", "board"), "resumed it first. The board is not stopped"),
+    (card(run=run(), lifted=a_lift(AGO)), given("resume"), "resumed it first. Nothing is paused"),
+    (card(run=run(), lifted=a_lift(AGO)), given("resume", source="box:resume"), "resumed it first"),
+    (card(lifted=a_lift(AGO)), given("resume", "board"), "resumed it first. The board is not stopped"),
     (card(run=STARTED), given("retry"), "started r1 first. No run was started: r1 is already active"),
     (card(run=STARTED, pull=pull()), pressed("retry", "r0"), "started r1 first"),
     (card(run=STARTED), given("fix"), "started r1 first"),
@@ -174,7 +175,7 @@ def test_every_command_has_its_second_in_the_table() -> None:
         (card(run=run(by="alice", door="checks")), given("retry")),
         (card(run=ended(Ending.CANCELLED, stop_asked="cancel", stop_by="policy")), given("cancel")),
         (card(run=ended(stop_asked="cancel", stop_by="alice")), given("cancel")),  # it was done before
-        (card(run=run(), lifted=("alice", NOW - timedelta(minutes=5))), given("resume")),
+        (card(run=run(), lifted=a_lift(NOW - timedelta(minutes=5))), given("resume")),
     ],
 )
 def test_where_nobody_was_just_first_nobody_is_named(snapshot: Snapshot, late: CommandGiven) -> None:
