@@ -25,7 +25,7 @@ from ledger.rows.same_issue import RunElsewhere
 from ledger.rows.siblings import SiblingRow
 from ledger.rows.stops import LiftRow, StopRow
 from ledger.rows.workspaces import CardWorkspace
-from ledger.states import CardState, Gate, RunState
+from ledger.states import CardState, Gate, PullState, RunState, StopKind
 from rules.errors import UnreadPartError
 from rules.text import plain
 
@@ -110,7 +110,7 @@ NOBODY = Mover()
 
 @dataclass(frozen=True, slots=True)
 class CardPull:
-    """The card's pull request. `state`: open, closed or merged.
+    """The card's pull request.
 
     `awaits`: GitHub merges it by itself at `awaited_head`: queue, auto, or empty when it does not. `gate` is
     the gate's result for `head`, `checked` the commit that it saw last, empty before the first. `unfinished`:
@@ -118,7 +118,7 @@ class CardPull:
     """
 
     number: int
-    state: str
+    state: PullState
     draft: bool
     head: str
     branch: str
@@ -189,9 +189,7 @@ class Snapshot(CardRow):
     proposed: CardProposed | None = leave_unread("proposed")  # a card in another repository
     workspaces: tuple[CardWorkspace, ...] = leave_unread("workspaces")  # of the card, on any host
     past: PastRun | None = leave_unread("past")  # the run that a command wants to be done again
-    compared: tuple[ComparedRun, ...] = leave_unread(
-        "compared"
-    )  # the runs that a command names, in its order
+    compared: tuple[ComparedRun, ...] = leave_unread("compared")  # runs that a command names, in its order
     reruns: tuple[RunRow, ...] = leave_unread("reruns")  # live ones beside its own
     job: JobRow | None = leave_unread("job")  # the program's request that made the card
 
@@ -273,7 +271,7 @@ class Snapshot(CardRow):
     def is_paused(self) -> bool:
         """Its run is parked because somebody paused it, not because it waits for an answer."""
         run = self.run
-        parked = run is not None and run.state is RunState.PARKED and run.stop_asked == "pause"
+        parked = run is not None and run.state is RunState.PARKED and run.stop_asked is StopKind.PAUSE
         return parked and self.question is None
 
     @property
@@ -288,7 +286,7 @@ class Snapshot(CardRow):
 
     @property
     def open_pull(self) -> CardPull | None:
-        return self.pull if self.pull and self.pull.state == "open" else None
+        return self.pull if self.pull and self.pull.state is PullState.OPEN else None
 
     @property
     def feedback_waits(self) -> bool:

@@ -101,7 +101,7 @@ def _obstacle(db: Connection, waiting: Waiting) -> str:
     if run is None or run.claimed_at is not None or run.mode != FIX or run.kind == RERUN:
         return ""  # what has begun waits for nobody, so that two never wait for each other
     card = cards.get(db, waiting.card_id)
-    own_pull = card.pull_number if card is not None and card.pull_state == "open" else None
+    own_pull = card.pull_number if card is not None and card.has_open_pull else None
     return overlap.overlap_obstacle(list_shared_files(db, waiting.card_id), own_pull or 0)
 
 
@@ -356,7 +356,7 @@ def _snapshot(db: Connection, row: CardRow) -> Snapshot:
 
 
 def _lane_ahead(db: Connection, row: CardRow) -> tuple[int, ...]:
-    if row.pull_state != "open" or row.pull_repository is None or row.reason is Reason.MERGE_TURN:
+    if not row.has_open_pull or row.pull_repository is None or row.reason is Reason.MERGE_TURN:
         return ()
     lane = siblings.merge_lane(db, row.pull_repository, MAX_LANE)
     own = next((position for position, it in enumerate(lane) if it.card_id == row.card_id), len(lane))
@@ -376,7 +376,7 @@ def _find_worked_repository(db: Connection, card_id: CardId) -> str:
 
 def _losses(board: policies.BoardState, row: CardRow, target: PlacementRow | None) -> tuple[LossRow, ...]:
     """Return the losses of the card's repositories: their own, and those of their owners' installations."""
-    pulled = row.pull_repository if row.pull_state == "open" else None
+    pulled = row.pull_repository if row.has_open_pull else None
     places = dict.fromkeys((row.repository, target.repository or None if target else None, pulled))
     near = {name for place in places if place for name in (place, place.partition("/")[0])}
     return tuple(loss for loss in board.losses if loss.target in near)
@@ -385,20 +385,15 @@ def _losses(board: policies.BoardState, row: CardRow, target: PlacementRow | Non
 def _pull(db: Connection, row: CardRow) -> CardPull | None:
     if row.pull_number is None:
         return None
-    awaited = merges.get(db, row.card_id) if row.pull_state == "open" else None
-    how, head = (awaited.how, awaited.head) if awaited else ("", "")
-    pull = CardPull(
-        number=row.pull_number,
-        state=row.pull_state,
-        draft=row.pull_draft,
-        head=row.pull_head,
-        branch=row.branch,
-        awaits=how,
-        awaited_head=head,
-    )
-    if row.pull_state != "open":
+    pull = CardPull(row.pull_number, row.pull_state, row.pull_draft, row.pull_head, row.branch)
+    if not row.has_open_pull:
         return pull
-    last = checks.gate_of(db, row.card_id)
-    standing = checks.standing(db, row.card_id, row.pull_head)
-    seen = last.head if last else ""
-    return replace(pull, gate=standing, checked=seen, unfinished=bool(row.early_start))
+    awaited, last = merges.get(db, row.card_id), checks.gate_of(db, row.card_id)
+    return replace(
+        pull,
+        awaits=awaited.how if awaited else "",
+        awaited_head=awaited.head if awaited else "",
+        gate=checks.standing(db, row.card_id, row.pull_head),
+        checked=last.head if last else "",
+        unfinished=bool(row.early_start),
+    )

@@ -31,7 +31,7 @@ def changing(db: Connection, repository: str) -> tuple[SiblingRow, ...]:
         .order_by(cards.c.pull_number, cards.c.card_id)
     )
     return tuple(
-        SiblingRow(*row[:3], at_work=bool(row[3]), pull=row[5] if row[4] else 0, files=tuple(row[6]))
+        SiblingRow(row[0], row[1], row[2], bool(row[3]), row[5] if row[4] else 0, tuple(row[6]))
         for row in db.execute(query.limit(MAX_SIBLINGS))
     )
 

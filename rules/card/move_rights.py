@@ -7,7 +7,7 @@ from ledger.events.board import (
     ABANDONED,
     CardArchived,
 )
-from ledger.states import CardState, Reason
+from ledger.states import CardState, PullState, Reason
 from rules.card.column_actions import has_action
 from rules.card.state import list_steps
 from rules.intents import outbound
@@ -37,7 +37,7 @@ def is_by_workflow(policy: Policy, snapshot: Snapshot) -> bool:
     merge is the merger's.
     """
     mover, pull = snapshot.moved_by, snapshot.pull
-    if mover.own or (pull is not None and pull.state == "merged"):
+    if mover.own or (pull is not None and pull.state is PullState.MERGED):
         return False
     if mover.login == PROJECT_BOT:
         return bool(snapshot.closed) or snapshot.archived or merges(policy, snapshot)
@@ -119,7 +119,7 @@ def _rest_given_up(policy: Policy, snapshot: Snapshot) -> Decision:
 
 def _acts(snapshot: Snapshot, intent: Intent | RuleEvent) -> bool:
     """Tell whether the intent needs the right; deleting a merged branch does not."""
-    merged = snapshot.pull is not None and snapshot.pull.state == "merged"
+    merged = snapshot.pull is not None and snapshot.pull.state is PullState.MERGED
     return not intent.only_shows and not (merged and isinstance(intent, outbound.DeleteBranch))
 
 

@@ -9,7 +9,7 @@ from ledger.ids import CardId
 from ledger.model.column_names import same_column
 from ledger.rows.runs import RunRow
 from ledger.rows.same_issue import RunElsewhere
-from ledger.states import ATTENTION, CARD_STEPS, CardState, Ending, Reason, RunState
+from ledger.states import ATTENTION, CARD_STEPS, CardState, Ending, Reason, RunKind, RunState, StopKind
 from rules.card.dependencies import why_waiting
 from rules.card.routes import find_route
 from rules.card.stops import describe_block
@@ -80,33 +80,41 @@ def conclude(policy: Policy, snapshot: Snapshot, decision: Decision) -> Decision
     Repeated intents are dropped, and those that GitHub refuses for a card that left the board.
     """
     refused: tuple[type[Intent], ...] = (UpdateFace, MoveCard) if snapshot.archived else ()
-    steps = (
-        list_steps(policy, snapshot, it) if isinstance(it, ShowCard) else (it,) for it in decision.intents
-    )
+    shown: dict[object, ShowCard | None] = {
+        it: _resolve(policy, snapshot, it) for it in decision.intents if isinstance(it, ShowCard)
+    }
+    asked = [it for wanted in decision.intents if (it := shown.get(wanted, wanted)) is not None]
+    steps = (list_steps(policy, snapshot, it) if isinstance(it, ShowCard) else (it,) for it in asked)
     once = dict.fromkeys(intent for step in steps for intent in step if not isinstance(intent, refused))
-    return Decision(tuple(once), tuple(dict.fromkeys(line for line in decision.because if line)))
+    lines = (shown.get(line, line) for line in decision.because)
+    said = (line.because if isinstance(line, ShowCard) else line for line in lines)
+    return Decision(tuple(once), tuple(dict.fromkeys(line for line in said if line)))
 
 
-def list_steps(policy: Policy, snapshot: Snapshot, shown: ShowCard) -> tuple[Intent | RuleEvent, ...]:
+def list_steps(policy: Policy, snapshot: Snapshot, wanted: ShowCard) -> tuple[Intent | RuleEvent, ...]:
     """Return what shows the card so: its steps there, or only the sentence; empty where nothing is new."""
-    card, after, because, reason = snapshot.card_id, shown.state, shown.because, shown.reason
-    if shown.stays:
-        return (CardExplained(card, because, reason), *_face(snapshot, snapshot.state))
-    if after is None:
-        derived = derive(policy, snapshot)
-        if derived is None:
-            return ()
-        after = derived.state
-        because, reason = (because, reason) if because else (derived.because, derived.reason)
-    line = plain(because, 300)
-    face = _face(snapshot, after) if shown.on_face else ()
+    card, shown = snapshot.card_id, _resolve(policy, snapshot, wanted)
+    if shown is None:
+        return ()
+    after, line, reason = shown.state or snapshot.state, shown.because, shown.reason
+    face = (UpdateFace(card),) if shown.on_face else ()
     legal = legal_states(policy.archetype(snapshot.column), after, live=snapshot.live_run is not None)
     if way := legal_way(legal, snapshot.state, after):
         steps = (ChangeCardState(card, state, line, reason) for state in way)
         return (*steps, *face, *_comment(snapshot), *_ticker(snapshot, after))
-    if snapshot.state is after and (snapshot.because, snapshot.reason) != (line, reason):
-        return (CardExplained(card, line, reason), *face)
-    return ()
+    is_new = snapshot.state is after and (snapshot.because, snapshot.reason) != (line, reason)
+    return (CardExplained(card, line, reason), *face) if shown.stays or is_new else ()
+
+
+def _resolve(policy: Policy, snapshot: Snapshot, shown: ShowCard) -> ShowCard | None:
+    """Return it with its state and the sentence for people; None where the card stays as it is."""
+    if shown.stays:
+        return shown
+    derived = derive(policy, snapshot) if shown.state is None else DerivedState(shown.state, shown.because)
+    if derived is None:
+        return None
+    because, reason = (shown.because, shown.reason) if shown.because else (derived.because, derived.reason)
+    return replace(shown, state=derived.state, because=plain(because, 300), reason=reason)
 
 
 def derive(policy: Policy, snapshot: Snapshot) -> DerivedState | None:
@@ -121,11 +129,9 @@ def derive(policy: Policy, snapshot: Snapshot) -> DerivedState | None:
     if blocked and waits and not archetype.IS_FINAL:
         claimed = run is None and not snapshot.closed and any(stop.claims for stop in snapshot.stops)
         derived = archetype.derive(policy, snapshot) if claimed and policy.column(snapshot.column) else None
-        return (
-            _of_claim(archetype, derived, blocked)
-            if derived
-            else DerivedState(CardState.BLOCKED, blocked, Reason.BLOCKED)
-        )
+        if derived:
+            return _of_claim(archetype, derived, blocked)
+        return DerivedState(CardState.BLOCKED, blocked, Reason.BLOCKED)
     if run:
         return _of_live_run(policy, snapshot, run)
     if policy.column(snapshot.column) is None:
@@ -176,11 +182,6 @@ def say_whose_turn(other: RunElsewhere) -> str:
     )
 
 
-def _face(snapshot: Snapshot, after: CardState) -> tuple[Intent, ...]:
-    # GitHub refuses to write the fields of an archived item.
-    return () if snapshot.archived or after is CardState.ARCHIVED else (UpdateFace(snapshot.card_id),)
-
-
 def _comment(snapshot: Snapshot) -> tuple[Intent, ...]:
     """Have the comment of a queued run say why it waits now."""
     run = snapshot.live_run
@@ -201,13 +202,11 @@ def _of_live_run(policy: Policy, snapshot: Snapshot, run: RunRow) -> DerivedStat
     match run.state:
         case RunState.AWAITING_APPROVAL:
             return DerivedState(CardState.NEEDS_INPUT, f"the plan of {run_id} is waiting for approval")
-        case RunState.PARKED:
+        case RunState.PARKED if run.stop_asked is StopKind.PAUSE:
             who = f" by {run.stop_by}" if run.stop_by else ""
-            return (
-                DerivedState(CardState.BLOCKED, f"{run_id} is paused{who}")
-                if run.stop_asked == "pause"
-                else None
-            )
+            return DerivedState(CardState.BLOCKED, f"{run_id} is paused{who}")
+        case RunState.PARKED:
+            return None
         case RunState.QUEUED if snapshot.goes_first:
             return DerivedState(CardState.QUEUED, say_whose_turn(snapshot.goes_first), Reason.DEPENDENCY)
         case RunState.QUEUED if held := why_waiting(policy, snapshot):
@@ -218,5 +217,5 @@ def _of_live_run(policy: Policy, snapshot: Snapshot, run: RunRow) -> DerivedStat
         case RunState.QUEUED | RunState.CLAIMED:
             return DerivedState(CardState.QUEUED, f"{run_id} is waiting for its turn")
         case _:
-            busy = CardState.REVISING if run.kind in ("revision", "repair") else CardState.WORKING
+            busy = CardState.REVISING if run.kind in (RunKind.REVISION, RunKind.REPAIR) else CardState.WORKING
             return DerivedState(busy, f"{run_id} is working")

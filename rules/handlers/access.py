@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from ledger.events.run import RunRequeued, RunStopAsked
-from ledger.states import RUN_HELD, CardState, PullCard, Reason
+from ledger.states import RUN_HELD, CardState, PullCard, Reason, StopKind
 from rules.card.stops import describe_stop
 from rules.intents.internal import show_card
 from rules.intents.outbound import Decision, Say
@@ -46,7 +46,7 @@ def spread(policy: Policy, snapshot: Snapshot) -> Decision:
         return Decision()
     if snapshot.is_outside_owner:
         moved = refuse_outside_owner(policy, snapshot)
-        return _pause(snapshot, "; ".join(moved.because)) + moved
+        return _pause(snapshot, "; ".join(map(str, moved.because))) + moved
     if snapshot.pull_card:
         return explain_pull_card(policy, snapshot, entered=False)
     if policy.archetype(snapshot.column).IS_FINAL:
@@ -65,4 +65,4 @@ def _pause(snapshot: Snapshot, because: str) -> Decision:
     run = snapshot.live_run
     if run is None or run.state not in RUN_HELD or run.stop_asked:
         return Decision()
-    return Decision((RunStopAsked(run.run_id, "pause", BY, WHY),), (because,))
+    return Decision((RunStopAsked(run.run_id, StopKind.PAUSE, BY, WHY),), (because,))

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from ledger.events.pull import ChecksSettled
 from ledger.events.run import RunEnded
 from ledger.model.run_modes import INVESTIGATE, PLACES
-from ledger.states import CardState, Door, Ending, Reason
+from ledger.states import CardState, Door, Ending, Reason, RunKind
 from rules.answers import answers
 from rules.intents.internal import QueueRun, explain_card, show_card
 from rules.intents.outbound import Decision, Say
@@ -43,7 +43,7 @@ def judge_ci(policy: Policy, snapshot: Snapshot, event: ChecksSettled, now: date
     mode = choose_mode(policy, snapshot)
     repair = QueueRun(
         snapshot.card_id,
-        "repair",
+        RunKind.REPAIR,
         (snapshot.run.by if snapshot.run else "") or BY,
         plan_required=False,
         mode_rule=mode.rule,

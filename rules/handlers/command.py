@@ -8,7 +8,7 @@ from ledger.event import Event
 from ledger.events.conversation import CommandGiven, CommandRefused
 from ledger.events.run import BY_PUSH, PlanRebound
 from ledger.rows.runs import RunRow
-from ledger.states import Door, Ending
+from ledger.states import Door, Ending, StopKind
 from rules.answers import answers
 from rules.card.state import list_steps
 from rules.card.trigger import is_to_come, was_before
@@ -38,21 +38,9 @@ ANSWERS = frozenset({"explain", "help", "status"})  # what they say is about eac
 OF_BOARD = ANSWERS | {"pause", "resume", "stop-all", "subscribe", "unsubscribe"}
 MAX_SHOWN = 2000  # characters of a form's text, in the comment that reports it
 _READS = (
-    "place",
-    "held",
-    "released",
-    "lifted",
-    "paced",
-    "unopened",
-    "halt",
-    "findings",
-    "made",
-    "workspaces",
-    "folder",
-    "past",
-    "compared",
-    "reruns",
-)
+    "place", "held", "released", "lifted", "paced", "unopened", "halt", "findings", "made", "workspaces",
+    "folder", "past", "compared", "reruns",
+)  # fmt: skip
 
 
 def with_the_first(snapshot: Snapshot, given: CommandGiven, handled: Decision, now: datetime) -> Decision:
@@ -106,13 +94,13 @@ def _first(snapshot: Snapshot, given: CommandGiven, now: datetime) -> _Done:
 
 
 def _is_cancelled(run: RunRow) -> bool:
-    return run.stop_asked == "cancel" and run.ending in (None, Ending.CANCELLED)
+    return run.is_cancelling and run.ending in (None, Ending.CANCELLED)
 
 
 def _find_stop(snapshot: Snapshot, argument: str) -> _Done:
     scope = argument.strip().lower() or "card"
     run = snapshot.live_run
-    if scope == "card" and run is not None and run.stop_asked == "pause":
+    if scope == "card" and run is not None and run.stop_asked is StopKind.PAUSE:
         return run.stop_by, f"paused {run.run_id}"
     target = targets(snapshot).get(scope)
     same = (stop.by for stop in snapshot.stops if stop.scope == scope and stop.target == target)

@@ -167,7 +167,7 @@ def bring_up_to_date(policy: Policy, snapshot: Snapshot, event: MergeOutdated, n
     if any(isinstance(intent, QueueRun) for intent in begun.intents):
         return begun + explain_card(first, Reason.MERGE_TURN)
     # The next one gets its turn; nobody looks at a card in its last column again.
-    why = "; ".join(begun.because) or "it cannot be rebased now"
+    why = "; ".join(map(str, begun.because)) or "it cannot be rebased now"
     because = f"pull request #{pull.number} left the merge lane: {why}, then say /cardinal retry"
     say = Say(snapshot.card_id, f"lane:{event.head}:{event.base}", sentence(because), "pull")
     return explain_card(because) + Decision((say,))

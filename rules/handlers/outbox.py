@@ -134,31 +134,22 @@ def _is_wanted(event: EntryGivenUp) -> bool:
 def _unmade(snapshot: Snapshot, event: EntryGivenUp, now: datetime) -> Decision:
     """Report a card that a person or an agent wanted and that could not be made, and how to try again."""
     because = f"{plain(event.key, 40)} was given up: {plain(event.because, 160)}"
-    if (proposed := snapshot.proposed) is not None:
-        text = (
-            f"The card that {proposed.run_id} proposed in {proposed.repository} could not be made as agreed: "
-        )
-        return Decision(
-            (
-                Say(
-                    snapshot.card_id,
-                    f"given-up:{time_stamp(now)}",
-                    sentence(text + plain(event.because, 300)),
-                ),
-            ),
-            (because,),
-        )
-    run_id, _, number = event.key.removeprefix("card:").partition(":")
-    findings = snapshot.findings
+    about, (run_id, _, number) = f"given-up:{time_stamp(now)}", event.key.removeprefix("card:").partition(":")
+    proposed, findings = snapshot.proposed, snapshot.findings
     known = range(1, len(findings.follow_ups) + 1) if findings and findings.run_id == run_id else ()
-    if number in map(str, known):
+    if proposed is not None:
+        text = (
+            f"The card that {proposed.run_id} proposed in {proposed.repository} could not be made as agreed"
+        )
+        text = sentence(f"{text}: {plain(event.because, 300)}")
+    elif number in map(str, known):
         text = f"Follow-up {number} of {run_id} could not be made: {plain(event.because, 200)}. "
         text += f"`/cardinal follow-up {run_id}:{number}` tries again."
-        return Decision((Say(snapshot.card_id, f"given-up:{time_stamp(now)}", text),), (because,))
-    text = f"A card that {run_id} asked for could not be made: {plain(event.because, 300)}. "
-    text += f"`cardinal replay --acts {event.key}` tries again."
-    # By its key: of one run several cards can be given up in the same moment.
-    return Decision((Say(snapshot.card_id, f"given-up:{event.key}", text),), (because,))
+    else:
+        about = f"given-up:{event.key}"  # of one run several cards can be given up in the same moment
+        text = f"A card that {run_id} asked for could not be made: {plain(event.because, 300)}. "
+        text += f"`cardinal replay --acts {event.key}` tries again."
+    return Decision((Say(snapshot.card_id, about, text),), (because,))
 
 
 def _tell_unlinked(snapshot: Snapshot, event: EntryGivenUp) -> Decision:

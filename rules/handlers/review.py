@@ -6,7 +6,7 @@ from ledger.events.board import ABANDONED, CardArchived, IssueClosed, IssueReope
 from ledger.events.conversation import PersonSaid
 from ledger.events.pull import PullChanged, PullOpened, ReviewDismissed, ReviewSubmitted
 from ledger.events.run import RunStopAsked
-from ledger.states import CardState, Ending
+from ledger.states import CardState, Ending, StopKind
 from rules.answers import answers
 from rules.card.column_actions import act, has_action
 from rules.card.left_column import end_waiting, only_waits
@@ -212,7 +212,7 @@ def abandon(snapshot: Snapshot, because: str) -> Decision:
 def _stop(snapshot: Snapshot, because: str) -> Decision:
     """Stop the live run and the check of the pull request: their results are of no use any more."""
     run, check = snapshot.live_run, snapshot.live_check
-    ids = [run.run_id] if run is not None and run.stop_asked != "cancel" else []
+    ids = [run.run_id] if run is not None and not run.is_cancelling else []
     ids += [check.run_id] if check is not None and not check.stop_by else []
-    stops = tuple(RunStopAsked(run_id, "cancel", "policy", because) for run_id in ids)
+    stops = tuple(RunStopAsked(run_id, StopKind.CANCEL, "policy", because) for run_id in ids)
     return Decision(stops, (because,) if stops else ())

@@ -160,7 +160,7 @@ def files_known(
 def _meanwhile(snapshot: Snapshot, run: RunRow, event: runs.RunEvent) -> Decision:
     """Return requests that reached a run too late for its worker."""
     card = snapshot.card_id
-    if run.state in WAITING and run.stop_asked == "cancel":
+    if run.state in WAITING and run.is_cancelling:
         end = end_waiting(run, "cancelled", f"{run.stop_why} ({run.stop_by})")
         return Decision((end,), (f"{run.run_id} was cancelled meanwhile",))
     if not isinstance(event, runs.RunParked) or run.state is not RunState.PARKED:
@@ -316,13 +316,8 @@ def finish_run(policy: Policy, snapshot: Snapshot, event: runs.RunEnded, now: da
     if run.is_adopted:  # what its end led to is done, or for people to decide
         return report + decision + show_card()
     delivered = _deliver(snapshot, event) if run.mode == FIX else Decision()
-    return (
-        report
-        + _close_boxes(snapshot, run)
-        + delivered
-        + decision
-        + _onward(policy, snapshot, run, event, now)
-    )
+    report += _close_boxes(snapshot, run) + delivered + decision
+    return report + _onward(policy, snapshot, run, event, now)
 
 
 def _last_word(card: CardId, run: RunRow | None, event: runs.RunEnded) -> Intent:

@@ -3,8 +3,9 @@
 from dataclasses import dataclass
 
 from ledger.ids import NO_RUN, CardId, RunId
-from ledger.states import CardState, Reason
+from ledger.states import CardState, Reason, RunKind
 from rules.intents.outbound import Decision, Intent
+from rules.text import plain
 
 _THIS_CARD = CardId("")
 
@@ -30,7 +31,7 @@ def show_card(
 ) -> Decision:
     """Return that the card is shown: in a state, or in the one that it is in now."""
     shown = ShowCard(state=state, because=because, reason=reason, on_face=on_face)
-    return Decision((shown,), (because,) if because else ())
+    return Decision((shown,), (plain(because, 300) if state else shown,))
 
 
 def explain_card(because: str, reason: Reason = Reason.OTHER) -> Decision:
@@ -49,14 +50,14 @@ class ChangeCardState(Intent, only_shows=True):
 
 @dataclass(frozen=True, slots=True)
 class QueueRun(Intent):
-    """Queue a new run. `kind`: first, revision, retry, check, rerun, or repair of checks that are red.
+    """Queue a new run.
 
     `mode` and its rule, `asked`, `reproduces`, `door`, `rebases`, `waits_for_parts`, `other_agent`,
     `again_of`, `base_commit` and `forked_at` are as in RunQueued; a rerun's `other_agent` may be
     `agent/model`.
     """
 
-    kind: str
+    kind: RunKind
     by: str
     plan_required: bool
     mode: str = "fix"

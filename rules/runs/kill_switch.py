@@ -6,7 +6,7 @@ from ledger.events.board import StopLifted, StopOrdered
 from ledger.events.run import RunRequeued, RunStopAsked
 from ledger.ids import BoardId
 from ledger.rows.stops import StopRow
-from ledger.states import RUN_HELD, Reason
+from ledger.states import RUN_HELD, Reason, StopKind
 from rules.card.stops import describe_block, describe_stop
 from rules.intents.internal import show_card
 from rules.intents.outbound import Decision
@@ -37,15 +37,13 @@ def spread_stop(snapshot: Snapshot, event: StopOrdered | StopLifted) -> Decision
     if snapshot.board_id != event.board_id or not _covers(snapshot, event.scope, event.target):
         return Decision()
     if isinstance(event, StopOrdered):
-        stops = []
+        stops, why = [], _WHY[event.scope]
         if run is not None and run.state in RUN_HELD and not run.stop_asked:
-            stops += [(run.run_id, "pause")]
-        if check is not None:
-            stops += [(check.run_id, "cancel")]  # it has no session that could go on
+            stops.append(RunStopAsked(run.run_id, StopKind.PAUSE, event.by, why))
+        if check is not None:  # it has no session that could go on
+            stops.append(RunStopAsked(check.run_id, StopKind.CANCEL, event.by, why))
         because = (f"the {event.scope} {code(event.target)} is stopped",) if stops else ()
-        why = _WHY[event.scope]
-        orders = (RunStopAsked(run_id, how, event.by, why) for run_id, how in stops)
-        return Decision(tuple(orders), because)
+        return Decision(tuple(stops), because)
     if run is None:
         return Decision()
     # A person's own pause outlives the switch, and so does a wider switch that is still on.

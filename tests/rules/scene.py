@@ -18,7 +18,7 @@ from ledger.rows.plans import PlanRow
 from ledger.rows.questions import QuestionRow
 from ledger.rows.runs import RunRow
 from ledger.rows.stops import LiftRow, StopRow
-from ledger.states import CardState, Ending, Gate, Reason, RunState, check_card_step
+from ledger.states import CardState, Ending, Gate, PullState, Reason, RunKind, RunState, check_card_step
 from rules.answers import rule_about
 from rules.card.state import legal_states
 from rules.decide import decide
@@ -54,7 +54,7 @@ def policy(columns: str) -> Policy:
 
 def run(state: RunState = RunState.WORKING, **changes: Any) -> RunRow:
     seen = RunRow(
-        run_id=R1, card_id=CARD, board_id=BOARD, rank=0, attempt=1, kind="first", column="In Progress",
+        run_id=R1, card_id=CARD, board_id=BOARD, rank=0, attempt=1, kind=RunKind.FIRST, column="In Progress",
         repository="acme/shop", branch="cardinal/12-add-login", agent="claude", by="", settings="",
         plan_required=True, mode="fix", mode_rule="column", mode_value="", asked="", reproduces=False,
         door="",
@@ -88,7 +88,9 @@ def answer_to(question: QuestionRow, text: str, code: Code = Code.WORDS) -> Ques
 
 
 def pull(state: str = "open", **changes: Any) -> CardPull:
-    return replace(CardPull(5, state, False, "abc123", "cardinal/12-add-login", gate=Gate.PASSED), **changes)
+    return replace(
+        CardPull(5, PullState(state), False, "abc123", "cardinal/12-add-login", gate=Gate.PASSED), **changes
+    )
 
 
 def card(

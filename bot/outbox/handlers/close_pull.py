@@ -23,7 +23,7 @@ def carry_out(context: OutboxContext, intent: ClosePull, entry: Entry) -> ActRes
     """Post the reason, then close; a closed or merged one needs nothing."""
     card = current_card(context, intent.card_id)
     pull = pull_of(card)
-    if pull is None or card.pull_state != "open" or not (card.archived or card.given_up):
+    if pull is None or not card.has_open_pull or not (card.archived or card.given_up):
         return ActResult()  # closed or merged already, or the card was taken up again
     outcome = close_with_reason(context, entry, pull, intent.because)
     if outcome is None:
@@ -31,7 +31,7 @@ def carry_out(context: OutboxContext, intent: ClosePull, entry: Entry) -> ActRes
 
     def events(db: Connection) -> tuple[Event, ...]:
         fresh = cards.get(db, intent.card_id)
-        if fresh is None or fresh.pull_number != pull.number or fresh.pull_state != "open":
+        if fresh is None or fresh.pull_number != pull.number or not fresh.has_open_pull:
             return ()
         return (PullChanged(intent.card_id, pull.number, "closed", fresh.pull_draft, fresh.pull_head),)
 

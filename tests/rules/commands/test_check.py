@@ -10,7 +10,7 @@ from ledger.events.pull import PullChanged
 from ledger.events.run import RunEnded, RunStepped, RunStopAsked
 from ledger.ids import RunId
 from ledger.rows.runs import RunRow
-from ledger.states import CardState, Ending, Gate, RunState
+from ledger.states import CardState, Ending, Gate, RunKind, RunState
 from rules.intents.internal import QueueRun
 from rules.intents.outbound import MarkReady, MergePull, Say
 from rules.snapshot import Snapshot
@@ -19,7 +19,7 @@ from tests.rules.scene import CARD, NOW, POLICY, a_check, asks, card, ended, kin
 
 R5 = RunId("r5")
 ALIVE, OVER = (a_check(alive=True),), (a_check(),)
-CHECKED = QueueRun(CARD, "check", "bob", plan_required=False)
+CHECKED = QueueRun(CARD, RunKind.CHECK, "bob", plan_required=False)
 UNSEEN = pull(gate=Gate.UNSEEN)
 PUSHED = PullChanged(CARD, 5, "open", False, "abc123")
 

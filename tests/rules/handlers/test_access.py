@@ -6,7 +6,7 @@ import pytest
 
 from ledger.events.board import CardConverted
 from ledger.events.run import RunRequeued, RunStopAsked
-from ledger.states import CardState, RunState
+from ledger.states import CardState, RunState, StopKind
 from rules.card.state import conclude
 from rules.handlers.access import WHY, spread
 from rules.snapshot import Snapshot
@@ -28,7 +28,7 @@ def test_a_run_at_work_is_paused_and_its_card_blocked(name: str) -> None:
 
 
 def paused(**changes: Any) -> Snapshot:
-    parked = run(RunState.PARKED, stop_asked="pause", stop_by="Cardinal", stop_why=WHY)
+    parked = run(RunState.PARKED, stop_asked=StopKind.PAUSE, stop_by="Cardinal", stop_why=WHY)
     return card(state=CardState.BLOCKED, run=parked, board_owner="acme", **changes)
 
 

@@ -10,7 +10,7 @@ from ledger.events.pull import PullChanged
 from ledger.events.run import PlanApproved, RunStepped, RunStopAsked
 from ledger.ids import RunId
 from ledger.rows.runs import RunRow
-from ledger.states import CardState, Ending, RunState
+from ledger.states import CardState, Ending, RunState, StopKind
 from rules.chatops.parser import Parsed, of_button, plan_of_approval, run_of_button
 from rules.handlers import check_buttons
 from rules.handlers.check_buttons import of_check
@@ -23,10 +23,10 @@ S = RunState
 TABLE: list[tuple[str | None, RunRow | None, list[str]]] = [
     ("In Progress", run(), ["pause:r1", "cancel:r1", "explain"]),
     ("In Progress", run(S.QUEUED), ["pause:r1", "cancel:r1", "explain"]),
-    ("In Progress", run(stop_asked="pause"), ["cancel:r1", "explain"]),
-    ("In Progress", run(stop_asked="cancel"), ["explain"]),
+    ("In Progress", run(stop_asked=StopKind.PAUSE), ["cancel:r1", "explain"]),
+    ("In Progress", run(stop_asked=StopKind.CANCEL), ["explain"]),
     ("In Progress", run(S.AWAITING_APPROVAL), ["approve:r1:1", "cancel:r1", "explain"]),
-    ("In Progress", run(S.PARKED, stop_asked="pause"), ["resume:r1", "cancel:r1", "explain"]),
+    ("In Progress", run(S.PARKED, stop_asked=StopKind.PAUSE), ["resume:r1", "cancel:r1", "explain"]),
     ("In Progress", run(S.PARKED), ["cancel:r1", "explain"]),
     ("In Progress", ended(), ["retry:r1", "explain"]),
     ("In Progress", ended(Ending.FAILED), ["retry:r1", "explain"]),

@@ -8,7 +8,7 @@ import pytest
 from ledger.events.conversation import CommandGiven
 from ledger.ids import RunId
 from ledger.rows.findings import FollowUpRow
-from ledger.states import Ending, RunState
+from ledger.states import Ending, RunState, StopKind
 from rules.chatops.parser import BOXES
 from rules.handlers.card_moved import UNKNOWN
 from rules.intents.outbound import Say
@@ -42,11 +42,11 @@ AGO, R5 = NOW - timedelta(seconds=1), RunId("r5")
 FIRST = replace(
     QUESTION, answered_by="alice", answer="8080", asked_at=NOW - timedelta(minutes=5), answered_at=AGO
 )
-STOPPING = run(stop_asked="cancel", stop_by="alice")
-CANCELLED = ended(Ending.CANCELLED, stop_asked="cancel", stop_by="alice")
+STOPPING = run(stop_asked=StopKind.CANCEL, stop_by="alice")
+CANCELLED = ended(Ending.CANCELLED, stop_asked=StopKind.CANCEL, stop_by="alice")
 CHECKING = a_check(alive=True, by="carol")
-PAUSING = run(stop_asked="pause", stop_by="alice")
-PAUSED = run(RunState.PARKED, stop_asked="pause", stop_by="alice")
+PAUSING = run(stop_asked=StopKind.PAUSE, stop_by="alice")
+PAUSED = run(RunState.PARKED, stop_asked=StopKind.PAUSE, stop_by="alice")
 STARTED = run(by="alice", door="comment")
 FINISHED = replace(LEAVING, answered_by="alice", answered_at=NOW, code="finish")
 ANSWERED = card(run=run(), questions=(FIRST,))
@@ -105,7 +105,11 @@ TABLE: list[tuple[Snapshot, CommandGiven, str]] = [
         "started r5 first",
     ),
     (
-        card(run=ended(), pull=pull(), checks=(replace(CHECKING, stop_asked="cancel", stop_by="alice"),)),
+        card(
+            run=ended(),
+            pull=pull(),
+            checks=(replace(CHECKING, stop_asked=StopKind.CANCEL, stop_by="alice"),),
+        ),
         given("cancel"),
         "cancelled r5 first. r5 is already being cancelled",
     ),
@@ -173,8 +177,8 @@ def test_every_command_has_its_second_in_the_table() -> None:
         (BLOCKED, given("block", "by x/y#7")),
         (card(run=run(by=UNKNOWN)), given("retry")),
         (card(run=run(by="alice", door="checks")), given("retry")),
-        (card(run=ended(Ending.CANCELLED, stop_asked="cancel", stop_by="policy")), given("cancel")),
-        (card(run=ended(stop_asked="cancel", stop_by="alice")), given("cancel")),  # it was done before
+        (card(run=ended(Ending.CANCELLED, stop_asked=StopKind.CANCEL, stop_by="policy")), given("cancel")),
+        (card(run=ended(stop_asked=StopKind.CANCEL, stop_by="alice")), given("cancel")),  # it was done before
         (card(run=run(), lifted=a_lift(NOW - timedelta(minutes=5))), given("resume")),
     ],
 )

@@ -23,7 +23,7 @@ from ledger.events.pull import PullChanged, PullOpened, ReviewDismissed, ReviewS
 from ledger.events.run import RunRequeued, RunStopAsked
 from ledger.ids import CardId, EntryKey
 from ledger.rows.runs import RunRow
-from ledger.states import CardState, RunState
+from ledger.states import CardState, RunState, StopKind
 from rules.intents.internal import ChangeCardState
 from rules.intents.outbound import (
     ClosePull,
@@ -314,9 +314,9 @@ def test_a_kill_switch_parks_live_runs_and_its_end_lets_only_those_go_on() -> No
     ordered, lifted = StopOrdered(BOARD, "board", BOARD, "al"), StopLifted(BOARD, "board", BOARD, "al")
     stop = only(spread_stop(card(run=run()), ordered).intents, RunStopAsked)
     assert stop.how == "pause"
-    parked = run(RunState.PARKED, stop_asked="pause", stop_why=stop.why)
+    parked = run(RunState.PARKED, stop_asked=StopKind.PAUSE, stop_why=stop.why)
     assert spread_stop(card(run=parked), lifted).intents == (RunRequeued(R1, "resumed", by="al"),)
-    by_hand = run(RunState.PARKED, stop_asked="pause", stop_why="/cardinal pause")
+    by_hand = run(RunState.PARKED, stop_asked=StopKind.PAUSE, stop_why="/cardinal pause")
     assert spread_stop(card(run=by_hand), lifted).intents == ()
     still = card(run=parked, stops=(a_stop("column", "In Progress", "al"),))
     assert spread_stop(still, lifted).intents == ()
