@@ -5,6 +5,7 @@ from datetime import datetime
 
 from ledger.event import Zoom
 from ledger.events.board import CardEvent
+from ledger.states import PullState
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +35,7 @@ class PullChanged(CardEvent, zoom=Zoom.ACTIVITY, is_audited=True, changes_lane=T
     """The pull request was seen in another shape. `state`: open, closed or merged."""
 
     number: int
-    state: str
+    state: PullState
     draft: bool
     head: str
 

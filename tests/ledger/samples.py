@@ -13,7 +13,7 @@ from ledger.event import Event
 from ledger.events.board import BoardSeen, CardSeen, Column, Field
 from ledger.events.run import RunQueued
 from ledger.ids import BoardId, CardId, RunId
-from ledger.states import CardState
+from ledger.states import CardState, RunKind
 
 T = TypeVar("T")
 Pick = Callable[[Sequence[T]], T]
@@ -69,8 +69,8 @@ def card_seen(card_id: str = CARD, number: int = 1, column: str = "In Progress")
 def run_queued(run_id: str = RUN, card_id: str = CARD, attempt: int = 1) -> RunQueued:
     """Return a first run in the column In Progress."""
     return RunQueued(
-        RunId(run_id), CardId(card_id), attempt, "first", "In Progress", "acme/app", f"cardinal/{run_id}",
-        "scripted", "ann", "", "{}", True,
+        RunId(run_id), CardId(card_id), attempt, RunKind.FIRST, "In Progress", "acme/app",
+        f"cardinal/{run_id}", "scripted", "ann", "", "{}", True,
     )  # fmt: skip
 
 

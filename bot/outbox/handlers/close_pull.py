@@ -12,6 +12,7 @@ from bot.state.outbox_context import OutboxContext
 from ledger.event import Event
 from ledger.events.pull import PullChanged
 from ledger.queue.outbox import Entry
+from ledger.states import PullState
 from ledger.views import cards
 from rules.intents.outbound import ClosePull
 
@@ -33,7 +34,9 @@ def carry_out(context: OutboxContext, intent: ClosePull, entry: Entry) -> ActRes
         fresh = cards.get(db, intent.card_id)
         if fresh is None or fresh.pull_number != pull.number or not fresh.has_open_pull:
             return ()
-        return (PullChanged(intent.card_id, pull.number, "closed", fresh.pull_draft, fresh.pull_head),)
+        return (
+            PullChanged(intent.card_id, pull.number, PullState.CLOSED, fresh.pull_draft, fresh.pull_head),
+        )
 
     return ActResult(outcome.remote_id, outcome.digest, events)
 

@@ -88,7 +88,7 @@ def carry_out(context: OutboxContext, intent: MergePull, _entry: Entry) -> ActRe
             return ()
         if how:
             return (MergeAwaited(intent.card_id, pull.number, how, intent.head, awaits),)
-        return (PullChanged(intent.card_id, pull.number, "merged", False, intent.head),)
+        return (PullChanged(intent.card_id, pull.number, PullState.MERGED, False, intent.head),)
 
     return ActResult(commit, intent.head, events)
 

@@ -18,7 +18,7 @@ from ledger.events.board import (
 from ledger.events.pull import MergeAwaited, PullChanged, PullOpened, ReviewDismissed
 from ledger.events.run import RunEnded
 from ledger.ids import RunId
-from ledger.states import CardState, Ending, Reason, RunState
+from ledger.states import CardState, Ending, PullState, Reason, RunState
 from rules.card.move_rights import guard_entry, may_move
 from rules.explain import why
 from rules.intents.internal import ChangeCardState
@@ -118,7 +118,10 @@ def test_a_merge_that_waits_outlives_a_drag_without_the_right_and_all_that_follo
     away = card("Tasks", CardState.BLOCKED, **WAITS, mover=EVE)
     moved = only(asks(away, CardMoved(CARD, "Done", "Tasks", False)), Say).text
     assert "GitHub still merges pull request #5. Someone who may move cards drags it here again" in moved
-    for event in (PullChanged(CARD, 5, "open", False, "abc123"), MergeAwaited(CARD, 5, "auto", "abc123", "")):
+    for event in (
+        PullChanged(CARD, 5, PullState.OPEN, False, "abc123"),
+        MergeAwaited(CARD, 5, "auto", "abc123", ""),
+    ):
         assert "CancelMerge" not in kinds(asks(away, event))
         assert (
             only(asks(replace(away, **moved_by(BOB)), event), CancelMerge).because

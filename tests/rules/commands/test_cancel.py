@@ -9,7 +9,7 @@ from rules.snapshot import Snapshot
 from tests.rules.commands.cases import handled, told
 from tests.rules.scene import LEAVING, QUESTION, R1, answer_to, card, ended, run
 
-STOP = RunStopAsked(R1, "cancel", "bob", "/cardinal cancel")
+STOP = RunStopAsked(R1, StopKind.CANCEL, "bob", "/cardinal cancel")
 
 
 @pytest.mark.parametrize("state", [state for state in RunState if state is not RunState.ENDED])

@@ -12,7 +12,9 @@ from tests.rules.scene import BOARD, CARD, QUESTION, R1, a_stop, card, ended, ru
 
 @pytest.mark.parametrize("state", RUN_HELD)
 def test_it_parks_a_run_that_a_worker_holds(state: RunState) -> None:
-    assert handled("pause", card(run=run(state))) == (RunStopAsked(R1, "pause", "bob", "/cardinal pause"),)
+    assert handled("pause", card(run=run(state))) == (
+        RunStopAsked(R1, StopKind.PAUSE, "bob", "/cardinal pause"),
+    )
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from ledger.events.pull import PullChanged
 from ledger.events.run import PlanApproved, RunStepped, RunStopAsked
 from ledger.ids import RunId
 from ledger.rows.runs import RunRow
-from ledger.states import CardState, Ending, RunState, StopKind
+from ledger.states import CardState, Ending, PullState, RunState, StopKind
 from rules.chatops.parser import Parsed, of_button, plan_of_approval, run_of_button
 from rules.handlers import check_buttons
 from rules.handlers.check_buttons import of_check
@@ -151,6 +151,8 @@ def test_the_check_is_written_when_its_verdict_or_its_buttons_may_change() -> No
     progress = RunStepped(R1, S.CLAIMED, S.PREPARING)
     assert "WriteCheck" not in kinds(asks(snapshot, progress))
     assert "WriteCheck" in kinds(asks(snapshot, RunStepped(R1, S.PLANNING, S.AWAITING_APPROVAL)))
-    assert "WriteCheck" in kinds(asks(snapshot, PullChanged(CARD, 5, "open", False, "abc123")))
-    assert "WriteCheck" not in kinds(asks(card(run=run()), PullChanged(CARD, 5, "open", False, "abc123")))
+    assert "WriteCheck" in kinds(asks(snapshot, PullChanged(CARD, 5, PullState.OPEN, False, "abc123")))
+    assert "WriteCheck" not in kinds(
+        asks(card(run=run()), PullChanged(CARD, 5, PullState.OPEN, False, "abc123"))
+    )
     assert check_buttons.check(card(pull=pull("closed"))).intents == ()

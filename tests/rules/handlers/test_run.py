@@ -14,7 +14,7 @@ from ledger.events.related import CardLinked, CardProposed, PipelineLimited
 from ledger.events.run import RunEnded, RunRequeued
 from ledger.ids import CardId, EntryKey, QuestionId, RunId
 from ledger.rows.runs import RunRow
-from ledger.states import CardState, Ending, RunState, StopKind
+from ledger.states import CardState, Ending, RunKind, RunState, StopKind
 from rules.intents.internal import ChangeCardState
 from rules.intents.outbound import (
     CreateCard,
@@ -46,7 +46,18 @@ from tests.rules.scene import (
 S, R = CardState, RunState
 PUSHED = runs.BranchPushed(R1, "cardinal/12-add-login", "abc123")
 QUEUED = runs.RunQueued(
-    R1, CARD, 1, "first", "In Progress", "acme/shop", "b", "scripted", "bob", "", "{}", plan_required=True
+    R1,
+    CARD,
+    1,
+    RunKind.FIRST,
+    "In Progress",
+    "acme/shop",
+    "b",
+    "scripted",
+    "bob",
+    "",
+    "{}",
+    plan_required=True,
 )
 
 
@@ -251,7 +262,7 @@ def test_a_plan_that_nobody_approved_before_the_end_is_settled() -> None:
         runs.PlanTicked(R1, 1),
         runs.ToolUsed(R1, "edit", "a.py", True),
         runs.UsageMetered(R1, 0.1, 1, 1, 1, 1.0),
-        runs.RunStopAsked(R1, "cancel", "bob", ""),
+        runs.RunStopAsked(R1, StopKind.CANCEL, "bob", ""),
         runs.CommandChecked(R1, 1, "fast", "ruff", 0, 0.1, "d", ""),
     ],
 )
