@@ -7,7 +7,7 @@ from ledger.events.board import BoardEvent, CardArrived, CardMoved, CardSeen
 from ledger.events.run import RERUN, RunEnded, RunEvent, RunQueued
 from rules.answers import Rule, rule_about
 from rules.card.move_rights import guard_move
-from rules.card.state import conclude
+from rules.card.state import conclude_decision
 from rules.handlers import access, check_buttons, merge_queue
 from rules.intents.outbound import Decision, UpdateFace
 from rules.policy.model import Policy
@@ -25,7 +25,7 @@ def decide(policy: Policy, snapshot: Snapshot | None, event: Event, now: datetim
     if snapshot is None:
         return Decision((), (f"{type(event).__name__} is about a card that is not known",))
     decided = _decide_about_card(rule, policy, snapshot, event, now)
-    return conclude(policy, snapshot, decided)
+    return conclude_decision(policy, snapshot, decided)
 
 
 def _decide_about_card(

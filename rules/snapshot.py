@@ -21,8 +21,7 @@ from ledger.rows.placements import PlacementRow
 from ledger.rows.plans import PlanRow
 from ledger.rows.questions import QuestionRow
 from ledger.rows.runs import ComparedRun, PastRun, RunRow
-from ledger.rows.same_issue import RunElsewhere
-from ledger.rows.siblings import SiblingRow
+from ledger.rows.same_issue import RunElsewhere, SiblingRow
 from ledger.rows.stops import LiftRow, StopRow
 from ledger.rows.workspaces import CardWorkspace
 from ledger.states import CardState, Gate, PullState, RunState, StopKind

@@ -42,7 +42,7 @@ from ledger.states import CardState, Reason
 from ledger.views import boards, cards, links, placements, questions, runs
 from rules.answers import rule_about
 from rules.card.preferences import queue_priority, reorder_run
-from rules.card.state import conclude
+from rules.card.state import conclude_decision
 from rules.decide import decide
 from rules.handlers import access, failed_run, issue_links, merge_queue
 from rules.handlers.issue_links import follow_other
@@ -168,7 +168,7 @@ def _apply_to(db: Connection, card_ids: Iterable[CardId], rule: CardRule, now: d
         snapshot = snapshots.of_card(db, card_id)
         if snapshot is not None:
             policy = policies.in_force(db, snapshot.board_id)
-            apply.apply(db, policy, conclude(policy, snapshot, rule(policy, snapshot)), now=now)
+            apply.apply(db, policy, conclude_decision(policy, snapshot, rule(policy, snapshot)), now=now)
 
 
 def _spread_stop(db: Connection, event: StopOrdered | StopLifted, now: datetime) -> None:

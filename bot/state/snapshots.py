@@ -28,7 +28,7 @@ from ledger.rows.links import LinkRow
 from ledger.rows.losses import LossRow
 from ledger.rows.placements import PlacementRow
 from ledger.rows.runs import ComparedRun, PastRun, RunRow
-from ledger.rows.siblings import SiblingRow
+from ledger.rows.same_issue import SiblingRow
 from ledger.rows.stops import LiftRow, StopRow
 from ledger.states import CardState, Ending, Reason, RunState
 from ledger.views import (

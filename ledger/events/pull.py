@@ -5,7 +5,6 @@ from datetime import datetime
 
 from ledger.event import Zoom
 from ledger.events.board import CardEvent
-from ledger.states import PullState
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +34,7 @@ class PullChanged(CardEvent, zoom=Zoom.ACTIVITY, is_audited=True, changes_lane=T
     """The pull request was seen in another shape. `state`: open, closed or merged."""
 
     number: int
-    state: PullState
+    state: str
     draft: bool
     head: str
 

@@ -6,7 +6,7 @@ from ledger.event import Event, RuleEvent, Zoom
 from ledger.events.board import name_person
 from ledger.ids import NO_RUN, CardId, QuestionId, RunId
 from ledger.model.metadata import Metadata
-from ledger.states import Door, Ending, Priority, RunKind, RunState, StopKind
+from ledger.states import Door, Ending, Priority, RunKind, RunState
 
 CHECK = RunKind.CHECK  # the kind of a run that only checks what is on GitHub: it is no attempt at the card
 # The kind of a run that does again what an earlier one did, beside it: no attempt at the card either.
@@ -66,7 +66,7 @@ class RunQueued(RunEvent, zoom=Zoom.CONVERSATION, leads_to=RunState.QUEUED):
 
     card_id: CardId
     attempt: int
-    kind: RunKind
+    kind: str
     column: str
     repository: str
     branch: str
@@ -371,7 +371,7 @@ class RunHung(
 class RunStopAsked(RunEvent, RuleEvent, zoom=Zoom.CONVERSATION, line="{by} asked to {how}: {why}"):
     """The run was told to stop. `how`: cancel, or pause; the supervisor obeys at its next look."""
 
-    how: StopKind
+    how: str
     by: str
     why: str
 

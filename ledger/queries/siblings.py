@@ -6,7 +6,7 @@ from sqlalchemy import Connection, Select, and_, literal, or_, select
 
 from ledger.db.statements import statement
 from ledger.ids import BoardId, CardId
-from ledger.rows.siblings import SiblingRow
+from ledger.rows.same_issue import SiblingRow
 from ledger.states import RunState
 from ledger.views import checks, signed_commits
 from ledger.views.boards import boards

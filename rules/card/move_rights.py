@@ -11,7 +11,7 @@ from ledger.states import CardState, PullState, Reason
 from rules.card.column_actions import has_action
 from rules.card.state import list_steps
 from rules.intents import outbound
-from rules.intents.internal import ShowCard, explain_card, show_card
+from rules.intents.internal import ShowCard, show_card, show_sentence
 from rules.intents.outbound import Decision, Intent, Say
 from rules.policy.model import Policy
 from rules.policy.roles import Role, is_covered, role_of
@@ -96,7 +96,7 @@ def guard_entry(policy: Policy, snapshot: Snapshot, decision: Decision, now: dat
     if snapshot.archived:
         shown = show_card(CardState.ARCHIVED, because, reason)
     elif snapshot.live_run:
-        shown = explain_card(because, reason)
+        shown = show_sentence(because, reason)
     else:
         shown = show_card(CardState.BLOCKED, because, reason)
     if snapshot.is_draft:  # nobody can comment on it: its face says so

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from ledger.rows.runs import RunRow
-from ledger.rows.siblings import SiblingRow
+from ledger.rows.same_issue import SiblingRow
 from rules.intents.outbound import Decision, Say
 from rules.policy.model import Policy
 from rules.snapshot import Snapshot

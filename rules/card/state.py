@@ -74,14 +74,14 @@ def legal_way(legal: tuple[CardState, ...], before: CardState, after: CardState)
     return next(((state, after) for state in between if after in CARD_STEPS[state]), ())
 
 
-def conclude(policy: Policy, snapshot: Snapshot, decision: Decision) -> Decision:
+def conclude_decision(policy: Policy, snapshot: Snapshot, decision: Decision) -> Decision:
     """Return the decision with each ShowCard carried out: the card's steps, or its sentence, and its face.
 
     Repeated intents are dropped, and those that GitHub refuses for a card that left the board.
     """
     refused: tuple[type[Intent], ...] = (UpdateFace, MoveCard) if snapshot.archived else ()
     shown: dict[object, ShowCard | None] = {
-        it: _resolve(policy, snapshot, it) for it in decision.intents if isinstance(it, ShowCard)
+        it: _find_shown(policy, snapshot, it) for it in decision.intents if isinstance(it, ShowCard)
     }
     asked = [it for wanted in decision.intents if (it := shown.get(wanted, wanted)) is not None]
     steps = (list_steps(policy, snapshot, it) if isinstance(it, ShowCard) else (it,) for it in asked)
@@ -93,7 +93,7 @@ def conclude(policy: Policy, snapshot: Snapshot, decision: Decision) -> Decision
 
 def list_steps(policy: Policy, snapshot: Snapshot, wanted: ShowCard) -> tuple[Intent | RuleEvent, ...]:
     """Return what shows the card so: its steps there, or only the sentence; empty where nothing is new."""
-    card, shown = snapshot.card_id, _resolve(policy, snapshot, wanted)
+    card, shown = snapshot.card_id, _find_shown(policy, snapshot, wanted)
     if shown is None:
         return ()
     after, line, reason = shown.state or snapshot.state, shown.because, shown.reason
@@ -106,7 +106,7 @@ def list_steps(policy: Policy, snapshot: Snapshot, wanted: ShowCard) -> tuple[In
     return (CardExplained(card, line, reason), *face) if shown.stays or is_new else ()
 
 
-def _resolve(policy: Policy, snapshot: Snapshot, shown: ShowCard) -> ShowCard | None:
+def _find_shown(policy: Policy, snapshot: Snapshot, shown: ShowCard) -> ShowCard | None:
     """Return it with its state and the sentence for people; None where the card stays as it is."""
     if shown.stays:
         return shown

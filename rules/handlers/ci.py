@@ -7,7 +7,7 @@ from ledger.events.run import RunEnded
 from ledger.model.run_modes import INVESTIGATE, PLACES
 from ledger.states import CardState, Door, Ending, Reason, RunKind
 from rules.answers import answers
-from rules.intents.internal import QueueRun, explain_card, show_card
+from rules.intents.internal import QueueRun, show_card, show_sentence
 from rules.intents.outbound import Decision, Say
 from rules.policy.model import Policy
 from rules.runs.mode import choose_mode
@@ -88,7 +88,7 @@ def _comment_on(policy: Policy, snapshot: Snapshot, event: ChecksSettled, becaus
     decision = Decision((Say(snapshot.card_id, f"ci:{event.head}", text, "pull"),), (because,))
     busy = snapshot.live_run or not policy.archetype(snapshot.column).STARTS_RUNS
     if busy or all(failure.on_base for failure in event.failures):
-        return decision + explain_card(because, Reason.CHECKS_RED)
+        return decision + show_sentence(because, Reason.CHECKS_RED)
     return decision + show_card(CardState.BLOCKED, because, Reason.CHECKS_RED)
 
 

@@ -9,7 +9,7 @@ from ledger.states import CardState
 from rules.answers import answers
 from rules.card.state import derive
 from rules.card.trigger import time_stamp
-from rules.intents.internal import explain_card, show_card
+from rules.intents.internal import show_card, show_sentence
 from rules.intents.outbound import Decision, Say, WriteRunComment
 from rules.policy.model import Policy
 from rules.snapshot import Snapshot
@@ -83,7 +83,7 @@ def block_given_up(policy: Policy, snapshot: Snapshot, event: EntryGivenUp, now:
         return show_card() + Decision((), (f"{because}; that is overtaken",))
     if snapshot.live_run:
         # The run's own state is the truer one; the sentence is shown beside it.
-        return explain_card(because)
+        return show_sentence(because)
     # Nobody looks at a card in its last column again: the comment calls for somebody.
     notice = Say(snapshot.card_id, f"given-up:{time_stamp(now)}", sentence(because))
     return show_card(CardState.BLOCKED, because) + Decision((notice,))
@@ -104,7 +104,7 @@ def _tell(snapshot: Snapshot, event: EntryGivenUp | EntryHeld, kind: str, what: 
     """Show the failure on the card's face, and say it once, unless a comment is the act that failed."""
     text = sentence(f"{what}: {plain(event.because, 300)}")
     notice = Say(snapshot.card_id, f"{kind}:{event.key}", text)
-    return explain_card(plain(text, 300)) + Decision(() if event.act == "say" else (notice,))
+    return show_sentence(plain(text, 300)) + Decision(() if event.act == "say" else (notice,))
 
 
 def _is_overtaken(policy: Policy, snapshot: Snapshot, act: str) -> bool:
@@ -166,4 +166,4 @@ def tell_undecided(policy: Policy, snapshot: Snapshot, event: DecisionFailed, no
     """Say on the card that something about it was passed by."""
     error = plain(event.because.partition(":")[0], 60)
     because = f"Cardinal failed at event {event.seq} ({error}): please report this"
-    return explain_card(because)
+    return show_sentence(because)

@@ -15,7 +15,7 @@ from rules.card.routes import plan_route
 from rules.card.trigger import CLOCKS_APART, RuleTrigger, is_to_come
 from rules.columns.review import changes_asked
 from rules.handlers import comment
-from rules.intents.internal import explain_card, show_card
+from rules.intents.internal import show_card, show_sentence
 from rules.intents.outbound import (
     ClosePull,
     Decision,
@@ -84,7 +84,7 @@ def _show_approval(policy: Policy, snapshot: Snapshot, event: ReviewSubmitted, n
     if missed and snapshot.state is CardState.BLOCKED and is_dragged(policy, snapshot):
         trigger = RuleTrigger(f"review:{event.review_id}", event.author, now)
         return act(policy, snapshot, column.entry_actions, trigger)
-    return explain_card("it is approved: drag the card here again, or /cardinal retry, to merge it")
+    return show_sentence("it is approved: drag the card here again, or /cardinal retry, to merge it")
 
 
 @answers(ReviewDismissed, unsettles_merge=True)
@@ -149,7 +149,7 @@ def _stays_draft(snapshot: Snapshot) -> Decision:
     waits = snapshot.state is CardState.WORK_COMPLETE and run is not None and run.has_finished_work
     if pull is None or not (waits and pull.draft) or not (because := why_not(pull)):
         return Decision()
-    return explain_card(f"pull request #{pull.number} stays a draft: {because}")
+    return show_sentence(f"pull request #{pull.number} stays a draft: {because}")
 
 
 @answers(IssueClosed, unsettles_merge=True, reads=("reruns",))
@@ -164,7 +164,7 @@ def serve_close(policy: Policy, snapshot: Snapshot, event: IssueClosed, now: dat
     if event.reason in ABANDONED and not event.trusted:
         because = f"the issue was closed as {how} by {by}, who may not give it up: archive the card to do so"
         if snapshot.live_run:
-            return explain_card(because)
+            return show_sentence(because)
         if policy.archetype(snapshot.column).IS_FINAL:
             return show_card()
         return show_card(CardState.BLOCKED, because)

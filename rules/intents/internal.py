@@ -12,7 +12,7 @@ _THIS_CARD = CardId("")
 
 @dataclass(frozen=True, slots=True)
 class ShowCard(Intent, only_shows=True):
-    """Show how the card that is decided about stands; `conclude` in `rules/card/state.py` does, at the end.
+    """Show how the card that is decided about stands: `conclude_decision` does so at the end.
 
     `state` None: the one that run, pull request and column give, with `because` for its sentence if there is
     one. `stays`: only the sentence is new. Without `on_face`, nothing is written on the board.
@@ -34,7 +34,7 @@ def show_card(
     return Decision((shown,), (plain(because, 300) if state else shown,))
 
 
-def explain_card(because: str, reason: Reason = Reason.OTHER) -> Decision:
+def show_sentence(because: str, reason: Reason = Reason.OTHER) -> Decision:
     """Return only the sentence, for a card whose state stays as it is."""
     return Decision((ShowCard(because=because, reason=reason, stays=True),), (because,))
 

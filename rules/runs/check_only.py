@@ -8,7 +8,7 @@ from ledger.states import Ending, Gate
 from rules.card.column_actions import act, has_action
 from rules.card.move_rights import is_dragged
 from rules.card.trigger import RuleTrigger
-from rules.intents.internal import QueueRun, explain_card, show_card
+from rules.intents.internal import QueueRun, show_card, show_sentence
 from rules.intents.outbound import Decision, Say, UpdatePull
 from rules.policy.model import Policy
 from rules.runs.gate import count_recent_checks, leaves_draft, why_not
@@ -45,7 +45,7 @@ def check_push(policy: Policy, snapshot: Snapshot, now: datetime) -> Decision:
     lately = count_recent_checks(snapshot.checks, now)
     if lately >= policy.limits.automatic_runs_per_hour:
         because = f"{lately} checks began within an hour: /cardinal check starts another"
-        return explain_card(because)
+        return show_sentence(because)
     return begin_check(snapshot, BY_PUSH)
 
 
@@ -71,7 +71,7 @@ def _onward(policy: Policy, snapshot: Snapshot, event: RunEnded, because: str, n
     message = because and f"pull request #{snapshot.pull.number if snapshot.pull else ''}: {because}"
     if because:
         line = plain(message, 300)
-        decision = explain_card(line)
+        decision = show_sentence(line)
         if not policy.archetype(snapshot.column).IS_FINAL:
             return decision
         # Nobody looks at a card in its last column again: the comment calls for somebody.

@@ -13,7 +13,7 @@ from ledger.event import Event
 from ledger.events.board import BoardSeen, CardSeen, Column, Field
 from ledger.events.run import RunQueued
 from ledger.ids import BoardId, CardId, RunId
-from ledger.states import CardState, RunKind
+from ledger.states import CardState, PullState, RunKind
 
 T = TypeVar("T")
 Pick = Callable[[Sequence[T]], T]
@@ -41,6 +41,8 @@ POOLS: dict[str, tuple[Any, ...]] = {
     "verdict": ("approved", "changes_requested", "commented"),
     "tier": ("fast", "full"),
     "how": ("cancel", "pause"),
+    "kind": tuple(RunKind),
+    "state": tuple(PullState),
     "why": ("reclaimed", "answered", "question", "pause"),
     "place": ("issue", "pull", "review"),
     "parent": ("", "acme/app#7"),
@@ -92,7 +94,7 @@ def _made(kind: type[Any], pick: Pick[Any]) -> Any:
 
 
 def _value(name: str, hint: Any, pick: Pick[Any]) -> Any:
-    if name in POOLS:
+    if name in POOLS and (name != "state" or hint is str):
         return pick(POOLS[name])
     if name == "order":
         return tuple(pick(POOLS["card_id"]) for _ in range(2))

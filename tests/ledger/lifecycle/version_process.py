@@ -86,10 +86,7 @@ class Process:
             number = event_store.last_seq(db)
             story: list[Event] = [] if number else [
                 CardSeen(card, BoardId("b1"), "I1", "acme/app", 1, "A", "", "ann", "Doing", CardState.QUEUED),
-                RunQueued(
-                    run, card, 1, "first",  # type: ignore[arg-type]  # older versions have no RunKind
-                    "Doing", "acme/app", "b", "scripted", "ann", "", "{}", True,
-                ),
+                RunQueued(run, card, 1, "first", "Doing", "acme/app", "b", "scripted", "ann", "", "{}", True),
             ]  # fmt: skip
             more = range(int(count) - len(story))
             story += [PlanProposed(run, number + n, "plan", ("a", "b")) for n in more]

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from ledger.events.run import BranchExported
 from ledger.ids import CardId, RunId
-from ledger.rows.siblings import SiblingRow
+from ledger.rows.same_issue import SiblingRow
 from rules.card import overlap
 from rules.intents.outbound import Say
 from rules.policy.model import parse

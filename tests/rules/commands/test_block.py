@@ -9,7 +9,7 @@ import pytest
 from ledger.events.board import StopLifted, StopOrdered
 from ledger.ids import RunId
 from ledger.states import CardState, Ending, Reason, RunState
-from rules.card.state import conclude, derive
+from rules.card.state import conclude_decision, derive
 from rules.explain import why
 from rules.intents.by_command import UnlinkCard
 from rules.intents.outbound import LinkCard
@@ -101,10 +101,13 @@ def test_what_is_at_work_asks_or_is_done_is_shown_as_it_is(seen: Snapshot) -> No
 
 def test_the_card_is_shown_blocked_and_as_before_once_it_is_not() -> None:
     snapshot = card("Tasks", CardState.DRAFT, stops=HELD)
-    assert kinds(conclude(POLICY, snapshot, show_block(snapshot)).intents) == [
+    assert kinds(conclude_decision(POLICY, snapshot, show_block(snapshot)).intents) == [
         "ChangeCardState",
         "UpdateFace",
     ]
     free = card("Tasks", CardState.BLOCKED, reason=Reason.BLOCKED, because=SAID)
-    assert kinds(conclude(POLICY, free, show_block(free)).intents) == ["ChangeCardState", "UpdateFace"]
+    assert kinds(conclude_decision(POLICY, free, show_block(free)).intents) == [
+        "ChangeCardState",
+        "UpdateFace",
+    ]
     assert show_block(card("Tasks", CardState.DRAFT)).intents == ()
