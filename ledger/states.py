@@ -96,6 +96,15 @@ class PullCard(StrEnum):
     OTHER = "other"
 
 
+class PullState(StrEnum):
+    """The state of a card's pull request; NONE: it has none, or nobody has seen it."""
+
+    NONE = ""
+    OPEN = "open"
+    CLOSED = "closed"
+    MERGED = "merged"
+
+
 # Cards that wait for a person, in this order: who is stopped, what failed, what may be looked at or go on.
 ATTENTION = (
     CardState.NEEDS_INPUT,
@@ -122,6 +131,26 @@ class RunState(StrEnum):
     VALIDATING = "validating"
     PUBLISHING = "publishing"
     ENDED = "ended"
+
+
+class RunKind(StrEnum):
+    """Why a run is there. CHECK and RERUN are beside the card's own; CHOSEN, a rerun, became its own."""
+
+    FIRST = "first"
+    REVISION = "revision"
+    RETRY = "retry"
+    REPAIR = "repair"
+    CHECK = "check"
+    RERUN = "rerun"
+    CHOSEN = "chosen"
+
+
+class StopKind(StrEnum):
+    """What a run was told; NONE: to go on."""
+
+    NONE = ""
+    CANCEL = "cancel"
+    PAUSE = "pause"
 
 
 class Ending(StrEnum):

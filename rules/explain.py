@@ -2,7 +2,7 @@
 
 from ledger.model.column_names import same_column
 from ledger.rows.runs import RunRow
-from ledger.states import CardState, RunState
+from ledger.states import CardState, PullState, RunState
 from rules.card.move_rights import is_dragged, refusal
 from rules.card.state import derive
 from rules.card.stops import describe_stop
@@ -54,7 +54,7 @@ def card_status(policy: Policy, snapshot: Snapshot) -> str:
         attempt = f" (attempt {run.attempt})" if run.attempt > 1 else ""
         lines.append(f"- {run.run_id}{attempt} {ending}, {usd(run.usd)}{said}")
     if snapshot.pull:
-        draft = ", draft" if snapshot.pull.draft and snapshot.pull.state == "open" else ""
+        draft = ", draft" if snapshot.pull.draft and snapshot.pull.state is PullState.OPEN else ""
         lines.append(f"- pull request #{snapshot.pull.number}: {snapshot.pull.state}{draft}")
     return "\n".join(lines)
 
@@ -70,7 +70,7 @@ def _who(policy: Policy, command: str) -> str:
 
 def _of_run(policy: Policy, snapshot: Snapshot, run: RunRow, stopped: str, quotes: bool) -> str:
     run_id = run.run_id
-    if run.stop_asked == "cancel":
+    if run.is_cancelling:
         return f"{run_id} is being cancelled{_by(run)}"
     if snapshot.question:
         who = _who(policy, "answer")

@@ -7,7 +7,6 @@ from typing import Any, NoReturn
 from ledger.events.findings import FindingsReported
 from ledger.events.pull import CheckFailure
 from ledger.events.related import CardProposed
-from ledger.ids import RunId
 from ledger.rows.cards import CardRow
 from ledger.rows.ci import CiRow
 from ledger.rows.findings import FollowUpRow
@@ -22,10 +21,10 @@ from ledger.rows.placements import PlacementRow
 from ledger.rows.plans import PlanRow
 from ledger.rows.questions import QuestionRow
 from ledger.rows.runs import ComparedRun, PastRun, RunRow
-from ledger.rows.same_issue import RunElsewhere
-from ledger.rows.stops import StopRow
+from ledger.rows.same_issue import RunElsewhere, SiblingRow
+from ledger.rows.stops import LiftRow, StopRow
 from ledger.rows.workspaces import CardWorkspace
-from ledger.states import Gate, RunState
+from ledger.states import CardState, Gate, PullState, RunState, StopKind
 from rules.errors import UnreadPartError
 from rules.text import plain
 
@@ -72,23 +71,6 @@ def outside_owner(repository: str, owner: str) -> str:
     return f"{plain(repository, 140)} is outside {plain(owner, 60)}: {next_step}"
 
 
-@dataclass(frozen=True, slots=True)
-class SharedFiles:
-    """The files that a run and another card's work both change. `at_work`: that card's run was begun and has
-    not ended; `pull` is the number of its open pull request, 0 without one.
-    """
-
-    run_id: RunId
-    at_work: bool
-    pull: int
-    files: tuple[str, ...]
-
-    @property
-    def name(self) -> str:
-        """Its name for people: a repository's pull request, else the run."""
-        return f"#{self.pull}" if self.pull else str(self.run_id)
-
-
 class Unread:
     """Stands where a part was not read. It has no value: each use raises UnreadPartError."""
 
@@ -127,7 +109,7 @@ NOBODY = Mover()
 
 @dataclass(frozen=True, slots=True)
 class CardPull:
-    """The card's pull request. `state`: open, closed or merged.
+    """The card's pull request.
 
     `awaits`: GitHub merges it by itself at `awaited_head`: queue, auto, or empty when it does not. `gate` is
     the gate's result for `head`, `checked` the commit that it saw last, empty before the first. `unfinished`:
@@ -135,7 +117,7 @@ class CardPull:
     """
 
     number: int
-    state: str
+    state: PullState
     draft: bool
     head: str
     branch: str
@@ -162,55 +144,51 @@ class Snapshot(CardRow):
     """One card as it is now: its row, and what else is known about it."""
 
     run: RunRow | None  # its newest
-    plan: PlanRow | None = None  # its run's newest, like the next
-    questions: tuple[QuestionRow, ...] = ()  # all questions of its run, the oldest first
-    briefed: str = ""  # the digest of the issue's text that its run's agent was told
-    begun: tuple[datetime, ...] = ()  # when its newest runs were queued, the newest first
+    plan: PlanRow | None  # its run's newest, like the next
+    questions: tuple[QuestionRow, ...]  # all questions of its run, the oldest first
+    briefed: str  # the digest of the issue's text that its run's agent was told
+    begun: tuple[datetime, ...]  # when its newest runs were queued, the newest first
+    beside: RunRow | None  # the run beside its own that the event is about: it only checks, or is a rerun
     pull: CardPull | None
-    checks: tuple[RunRow, ...] = ()  # its runs that only check, the newest first
-    base_moved_at: datetime | None = None  # when another card was last merged there
-    lane_ahead: tuple[int, ...] = ()  # pull requests that are merged before its own, in their order
+    checks: tuple[RunRow, ...]  # its runs that only check, the newest first
+    base_moved_at: datetime | None  # when another card was last merged there
+    lane_ahead: tuple[int, ...]  # pull requests that are merged before its own, in their order
     pending_threads: int  # review threads that no run has addressed yet
     # A run that changes code was queued after changes were requested, and succeeded: a verdict stays until
     # its author looks again.
-    served: bool = False
+    served: bool
     stops: tuple[StopRow, ...]  # the board's
-    losses: tuple[LossRow, ...] = ()  # those of the card's own repository and of its owner
-    board_owner: str = ""
-    policy_digest: str = ""
-    target: PlacementRow | None = None  # where the issue's own repository may not be the one
-    worked_in: str = ""  # where a run of such a card has worked already
-    blockers: tuple[LinkRow, ...] = ()  # read while its run is queued, like the next three
-    circle: tuple[LinkRow, ...] = ()  # the way on which the card waits for itself
-    parts: tuple[LinkRow, ...] = ()  # its sub-issues that its run waits for
-    failed_parts: tuple[FailedPart, ...] = ()  # those of them with which nothing goes on
-    goes_first: RunElsewhere | None = None  # the run that its queued run waits for
-    done_elsewhere: RunElsewhere | None = None  # a run that did its work since its own was queued
-
-    only_checks: bool = False  # the event is about a run that only checks
-    rerun: RunRow | None = None  # the event is about this run beside its own
-    place: int = 0  # of its run in its column's queue, where somebody asks for it; 0 elsewhere, and for none
+    losses: tuple[LossRow, ...]  # those of the card's own repository and of its owner
+    board_owner: str
+    policy_digest: str
+    target: PlacementRow | None  # where the issue's own repository may not be the one
+    worked_in: str  # where a run of such a card has worked already
+    blockers: tuple[LinkRow, ...]  # read while its run is queued, like the next three
+    circle: tuple[LinkRow, ...]  # the way on which the card waits for itself
+    parts: tuple[LinkRow, ...]  # its sub-issues that its run waits for
+    failed_parts: tuple[FailedPart, ...]  # those of them with which nothing goes on
+    goes_first: RunElsewhere | None  # the run that its queued run waits for
+    done_elsewhere: RunElsewhere | None  # a run that did its work since its own was queued
 
     # Read for the events whose rule names them in its `reads`.
+    place: int = leave_unread("place")  # of its run in its column's queue; 0 for none
     held: tuple[MessageRow, ...] = leave_unread("held")  # the newest comments that wait for a release
     released: tuple[MessageRow, ...] = leave_unread("released")  # those that somebody released
-    lifted: tuple[str, datetime] | None = leave_unread("lifted")  # who lifted the stop of that work, and when
+    lifted: LiftRow | None = leave_unread("lifted")  # of the stop that a command names
     paced: int = leave_unread("paced")  # commands in a minute by whoever just gave one
     unopened: bool = leave_unread("unopened")  # its run's pull request waits to be opened, or was given up
     halt: HaltRow | None = leave_unread("halt")  # of the board
     struck: int = leave_unread("struck")  # cards that failed in an hour for the cause of its run's failure
     ci: CiRow | None = leave_unread("ci")
     red: tuple[CheckFailure, ...] = leave_unread("red")  # checks of the pull request's head
-    shared: tuple[SharedFiles, ...] = leave_unread("shared")  # with other cards
+    shared: tuple[SiblingRow, ...] = leave_unread("shared")  # other cards, with its files
     findings: FindingsReported | None = leave_unread("findings")  # of an investigation
     made: tuple[FollowUpRow, ...] = leave_unread("made")  # those of its follow-ups that became issues
     folder: FolderRow | None = leave_unread("folder")  # that of its newest run without a repository
     proposed: CardProposed | None = leave_unread("proposed")  # a card in another repository
     workspaces: tuple[CardWorkspace, ...] = leave_unread("workspaces")  # of the card, on any host
     past: PastRun | None = leave_unread("past")  # the run that a command wants to be done again
-    compared: tuple[ComparedRun, ...] = leave_unread(
-        "compared"
-    )  # the runs that a command names, in its order
+    compared: tuple[ComparedRun, ...] = leave_unread("compared")  # runs that a command names, in its order
     reruns: tuple[RunRow, ...] = leave_unread("reruns")  # live ones beside its own
     job: JobRow | None = leave_unread("job")  # the program's request that made the card
 
@@ -292,7 +270,7 @@ class Snapshot(CardRow):
     def is_paused(self) -> bool:
         """Its run is parked because somebody paused it, not because it waits for an answer."""
         run = self.run
-        parked = run is not None and run.state is RunState.PARKED and run.stop_asked == "pause"
+        parked = run is not None and run.state is RunState.PARKED and run.stop_asked is StopKind.PAUSE
         return parked and self.question is None
 
     @property
@@ -307,7 +285,14 @@ class Snapshot(CardRow):
 
     @property
     def open_pull(self) -> CardPull | None:
-        return self.pull if self.pull and self.pull.state == "open" else None
+        return self.pull if self.pull and self.pull.state is PullState.OPEN else None
+
+    @property
+    def feedback_waits(self) -> bool:
+        """A review asked for something that no run has worked on yet."""
+        requested = self.verdict == "changes_requested" and not self.served
+        asked = self.pending_threads > 0 or requested or self.state is CardState.CHANGES_REQUESTED
+        return self.open_pull is not None and asked
 
     @property
     def is_draft(self) -> bool:

@@ -18,7 +18,7 @@ from ledger.queries import timeline
 from ledger.queue import outbox
 from ledger.rows.cards import CardRow
 from ledger.rows.runs import RunRow
-from ledger.states import Ending
+from ledger.states import Ending, PullState
 from ledger.views import (
     cards,
     checks,
@@ -113,7 +113,7 @@ def _card_of(db: Connection, run: RunRow) -> CardRow:
     card = read_row(db, run.card_id)
     if not run.again_of:
         return card
-    return replace(card, pull_repository=None, pull_number=None, pull_state="", pull_head="")
+    return replace(card, pull_repository=None, pull_number=None, pull_state=PullState.NONE, pull_head="")
 
 
 def talks_on_pull(db: Connection, card: CardRow, run: RunRow) -> bool:
@@ -145,8 +145,8 @@ def story_of(db: Connection, run_id: RunId, site: str) -> Story:
         restarts=_restarts(db, card, run),
         site=site,
         reports=_reports(db, run),
-        threads=threads.pending(db, card.card_id) if card.pull_state == "open" else (),
-        asking=verdicts.change_requesters(db, card.card_id) if card.pull_state == "open" else (),
+        threads=threads.pending(db, card.card_id) if card.has_open_pull else (),
+        asking=verdicts.change_requesters(db, card.card_id) if card.has_open_pull else (),
         reported=_find_report(db, run),
     )
     return replace(story, checks=_as_on_github(db, story))

@@ -42,10 +42,11 @@ from ledger.states import CardState, Reason
 from ledger.views import boards, cards, links, placements, questions, runs
 from rules.answers import rule_about
 from rules.card.preferences import queue_priority, reorder_run
-from rules.card.state import derive_state
+from rules.card.state import conclude_decision
 from rules.decide import decide
 from rules.handlers import access, failed_run, issue_links, merge_queue
 from rules.handlers.issue_links import follow_other
+from rules.intents.internal import show_card
 from rules.intents.outbound import Decision
 from rules.policy.model import Policy
 from rules.runs import kill_switch
@@ -167,7 +168,7 @@ def _apply_to(db: Connection, card_ids: Iterable[CardId], rule: CardRule, now: d
         snapshot = snapshots.of_card(db, card_id)
         if snapshot is not None:
             policy = policies.in_force(db, snapshot.board_id)
-            apply.apply(db, policy, rule(policy, snapshot), now=now)
+            apply.apply(db, policy, conclude_decision(policy, snapshot, rule(policy, snapshot)), now=now)
 
 
 def _spread_stop(db: Connection, event: StopOrdered | StopLifted, now: datetime) -> None:
@@ -179,7 +180,7 @@ def _spread_stop(db: Connection, event: StopOrdered | StopLifted, now: datetime)
     live = [run.card_id for run in (*held, *runs.list_parked(db))]
     _apply_to(db, live, lambda _, snapshot: kill_switch.spread_stop(snapshot, event), now)
     if event.scope == "card":
-        _apply_to(db, [CardId(event.target)], kill_switch.show_block, now)
+        _apply_to(db, [CardId(event.target)], lambda _, snapshot: kill_switch.show_block(snapshot), now)
 
 
 def _spread_access(
@@ -226,10 +227,8 @@ def _spread_columns(db: Connection, policy: Policy, board_id: BoardId, now: date
     served = (column.name for column in (board.columns if board else ()) if policy.column(column.name))
     legal = {name: policy.archetype(name).STATES for name in served}
 
-    def rule(policy: Policy, snapshot: Snapshot) -> Decision:
-        return Decision() if snapshot.only_shown else derive_state(policy, snapshot)
-
-    _apply_to(db, card_queries.out_of_place(db, board_id, legal, MAX_CARDS), rule, now)
+    astray = card_queries.out_of_place(db, board_id, legal, MAX_CARDS)
+    _apply_to(db, astray, lambda _, it: Decision() if it.only_shown else show_card(), now)
 
 
 def _reorder_runs(db: Connection, policy: Policy, board_id: BoardId, now: datetime) -> None:

@@ -135,7 +135,7 @@ def _card_above(db: Connection, card: CardRow) -> CardRow | None:
 def _check(db: Connection, policy: Policy, intent: QueueRun, card: CardRow) -> tuple[Event, ...]:
     """Return the RunQueued of a run that only checks, with the settings of the last run's column."""
     newest = runs.get(db, RunId(card.run_id)) if card.run_id else None
-    if newest is None or newest.state is not RunState.ENDED or card.pull_state != "open":
+    if newest is None or newest.state is not RunState.ENDED or not card.has_open_pull:
         return ()
     if any(run.state is not RunState.ENDED for run in attempts.checking(db, card.card_id, limit=1)):
         return ()
@@ -200,7 +200,7 @@ def _elsewhere(card: CardRow, repository: str) -> str:
 
 def find_repository(db: Connection, policy: Policy, card: CardRow) -> str:
     """Return the repository that the run works in; empty if unclear."""
-    if card.pull_repository is not None and card.pull_state == "open":
+    if card.pull_repository is not None and card.has_open_pull:
         return card.pull_repository
     placed = placements.get(db, card.card_id)
     if placed is not None:

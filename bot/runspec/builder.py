@@ -307,7 +307,7 @@ def _from_ledger(db: Connection, run: RunRow, card: CardRow) -> dict[str, Any]:
 
 def _failing(db: Connection, card: CardRow) -> str:
     """Return the output of the red checks on the card's head, between tags: programs wrote it."""
-    if not card.pull_head or card.pull_state != "open":
+    if not card.pull_head or not card.has_open_pull:
         return ""
     tag = f"untrusted-{secrets.token_hex(8)}"
     said = [

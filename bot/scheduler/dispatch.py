@@ -34,7 +34,7 @@ from ledger.queries import run_queue
 from ledger.queue import hosts, leases, restored
 from ledger.queue.leases import Lease
 from ledger.rows.runs import RunRow
-from ledger.states import RUN_HELD, Ending, Reason, RunState
+from ledger.states import RUN_HELD, Ending, Reason, RunState, StopKind
 from ledger.views import boards, budgets, cards, questions, runs, workspaces
 from rules.policy.column import ColumnPolicy
 from rules.policy.model import Policy
@@ -349,7 +349,7 @@ def find_claim_obstacle(db: Connection, run: RunRow, policy: Policy, now: dateti
 
 def stop_own(run: RunRow) -> RunParked | RunEnded:
     """Return what becomes of a run of somebody's own worker that people asked to stop."""
-    if run.stop_asked == "pause":
+    if run.stop_asked is StopKind.PAUSE:
         return RunParked(run.run_id, "pause")
     last_known = f"{run.state}: {run.last_line}"
     return RunEnded(run.run_id, Ending.CANCELLED, "cancelled", f"{run.stop_why} ({run.stop_by})", last_known)

@@ -59,7 +59,7 @@ def share_pull(db: Connection, opened: PullOpened) -> tuple[PullOpened, ...]:
     return tuple(
         replace(opened, card_id=other.card_id)
         for other in of_one_owner(db, opened.card_id)
-        if other.pull_state != "open"
+        if not other.has_open_pull
     )
 
 
@@ -70,7 +70,7 @@ def pull_of_others(db: Connection, card_id: CardId) -> tuple[Event, ...]:
         return ()
     where = (card.pull_repository or "", card.pull_number, card.pull_node_id, card.branch)
     opened = PullOpened(card_id, *where, card.pull_head, card.pull_draft)
-    if card.pull_state == "open":
+    if card.has_open_pull:
         return (opened,)
     shape = (card.pull_state, card.pull_draft, card.pull_head)
     return (opened, PullChanged(card_id, card.pull_number, *shape))

@@ -14,13 +14,7 @@ from ledger.events.findings import FindingsReported
 from ledger.events.publication import EntryGivenUp
 from ledger.events.pull import CheckFailure
 from ledger.events.related import CardProposed
-from ledger.events.run import (
-    CHECK,
-    RERUN,
-    QuestionAnswered,
-    RunEnded,
-    RunEvent,
-)
+from ledger.events.run import BESIDE, RERUN, QuestionAnswered, RunEnded, RunEvent
 from ledger.ids import BoardId, CardId, RunId
 from ledger.log import event_store
 from ledger.model.run_modes import FIX
@@ -34,7 +28,8 @@ from ledger.rows.links import LinkRow
 from ledger.rows.losses import LossRow
 from ledger.rows.placements import PlacementRow
 from ledger.rows.runs import ComparedRun, PastRun, RunRow
-from ledger.rows.stops import StopRow
+from ledger.rows.same_issue import SiblingRow
+from ledger.rows.stops import LiftRow, StopRow
 from ledger.states import CardState, Ending, Reason, RunState
 from ledger.views import (
     base_moves,
@@ -69,12 +64,7 @@ from rules.policy.model import Policy
 from rules.runs.kill_switch import targets
 from rules.runs.queue import Waiting
 from rules.runs.start import MAX_KEPT
-from rules.snapshot import (
-    CardPull,
-    FailedPart,
-    SharedFiles,
-    Snapshot,
-)
+from rules.snapshot import CardPull, FailedPart, Snapshot
 
 MINUTE, HOUR = timedelta(minutes=1), timedelta(hours=1)
 MAX_CHECKS = 30  # runs of a card that only check; no policy starts as many in an hour
@@ -83,17 +73,14 @@ MAX_SNAPSHOTS = 50  # of a folder that are listed
 MAX_LANE = 500  # cards in a merge lane that are counted
 
 
-def list_shared_files(db: Connection, card_id: CardId) -> tuple[SharedFiles, ...]:
+def list_shared_files(db: Connection, card_id: CardId) -> tuple[SiblingRow, ...]:
     """Return the work of other cards on the files that the card's work changes, as far as git has said."""
     own_changed_files = changed_files.of_card(db, card_id)
     if own_changed_files is None:
         return ()
     mine = set(own_changed_files.files)
     others = (row for row in siblings.changing(db, own_changed_files.repository) if row.card_id != card_id)
-    shared = (
-        SharedFiles(row.run_id, row.at_work, row.pull, tuple(sorted(mine.intersection(row.files))))
-        for row in others
-    )
+    shared = (replace(row, files=tuple(sorted(mine.intersection(row.files)))) for row in others)
     return tuple(it for it in shared if it.files)
 
 
@@ -114,7 +101,7 @@ def _obstacle(db: Connection, waiting: Waiting) -> str:
     if run is None or run.claimed_at is not None or run.mode != FIX or run.kind == RERUN:
         return ""  # what has begun waits for nobody, so that two never wait for each other
     card = cards.get(db, waiting.card_id)
-    own_pull = card.pull_number if card is not None and card.pull_state == "open" else None
+    own_pull = card.pull_number if card is not None and card.has_open_pull else None
     return overlap.overlap_obstacle(list_shared_files(db, waiting.card_id), own_pull or 0)
 
 
@@ -155,10 +142,12 @@ def of_card(db: Connection, card_id: CardId) -> Snapshot | None:
 
 def with_place(db: Connection, snapshot: Snapshot) -> Snapshot:
     """Return the snapshot with the place in the queue of the card's run, for whoever shows it."""
-    run = snapshot.run
-    if run is None or run.state is not RunState.QUEUED:
-        return snapshot
-    return replace(snapshot, place=run_queue.queue_place(db, run.run_id))
+    return replace(snapshot, place=_find_place(db, snapshot))
+
+
+def _find_place(db: Connection, card: Snapshot, *_event: object) -> int:
+    run = card.run
+    return run_queue.queue_place(db, run.run_id) if run and run.state is RunState.QUEUED else 0
 
 
 def for_event(db: Connection, row: CardRow, event: Event, now: datetime) -> Snapshot:
@@ -166,14 +155,7 @@ def for_event(db: Connection, row: CardRow, event: Event, now: datetime) -> Snap
     snapshot = _snapshot(db, row)
     if isinstance(event, RunEvent) and (snapshot.run is None or event.run_id != snapshot.run.run_id):
         run = runs.get(db, event.run_id)
-        is_rerun = run is not None and run.kind == RERUN
-        snapshot = replace(
-            snapshot,
-            only_checks=run is not None and run.kind == CHECK,
-            rerun=run if is_rerun else None,
-        )
-    if isinstance(event, CommandGiven):
-        snapshot = with_place(db, snapshot)
+        snapshot = replace(snapshot, beside=run if run and run.kind in BESIDE else None)
     rule = rule_about(type(event))
     parts = rule.reads if rule else ()
     return replace(snapshot, **{part: READERS[part](db, snapshot, event, now) for part in parts})
@@ -239,13 +221,10 @@ def _find_proposal(db: Connection, _card: Snapshot, event: Event, _now: datetime
     return next((proposed for proposed in elsewhere if str(getattr(proposed, field)) == wanted), None)
 
 
-def _find_lift(
-    db: Connection, card: Snapshot, event: CommandGiven, _now: datetime
-) -> tuple[str, datetime] | None:
+def _find_lift(db: Connection, card: Snapshot, event: CommandGiven, _now: datetime) -> LiftRow | None:
     scope = event.argument.strip().lower() or "card"
     target = targets(card).get(scope, "") if event.command in ("resume", "unblock") else ""
-    row = stops.lift_of(db, card.board_id, scope, target) if target else None
-    return (row.by, row.at) if row else None
+    return stops.lift_of(db, card.board_id, scope, target) if target else None
 
 
 def _list_failed_checks(
@@ -299,6 +278,7 @@ def _count_struck_cards(db: Connection, card: Snapshot, event: RunEnded, now: da
 
 
 READERS: Mapping[str, Callable[[Connection, Snapshot, Any, datetime], Any]] = {
+    "place": _find_place,
     "held": lambda db, card, _event, _now: messages.list_held_messages(db, card.card_id),
     "released": lambda db, card, _event, _now: messages.list_held_messages(db, card.card_id, vouched=True),
     "lifted": _find_lift,
@@ -349,6 +329,7 @@ def _snapshot(db: Connection, row: CardRow) -> Snapshot:
     return Snapshot(
         **{field.name: getattr(row, field.name) for field in fields(CardRow)},
         run=run,
+        beside=None,
         pull=_pull(db, row),
         pending_threads=threads.pending_count(db, row.card_id),
         stops=board.stops,
@@ -375,7 +356,7 @@ def _snapshot(db: Connection, row: CardRow) -> Snapshot:
 
 
 def _lane_ahead(db: Connection, row: CardRow) -> tuple[int, ...]:
-    if row.pull_state != "open" or row.pull_repository is None or row.reason is Reason.MERGE_TURN:
+    if not row.has_open_pull or row.pull_repository is None or row.reason is Reason.MERGE_TURN:
         return ()
     lane = siblings.merge_lane(db, row.pull_repository, MAX_LANE)
     own = next((position for position, it in enumerate(lane) if it.card_id == row.card_id), len(lane))
@@ -395,7 +376,7 @@ def _find_worked_repository(db: Connection, card_id: CardId) -> str:
 
 def _losses(board: policies.BoardState, row: CardRow, target: PlacementRow | None) -> tuple[LossRow, ...]:
     """Return the losses of the card's repositories: their own, and those of their owners' installations."""
-    pulled = row.pull_repository if row.pull_state == "open" else None
+    pulled = row.pull_repository if row.has_open_pull else None
     places = dict.fromkeys((row.repository, target.repository or None if target else None, pulled))
     near = {name for place in places if place for name in (place, place.partition("/")[0])}
     return tuple(loss for loss in board.losses if loss.target in near)
@@ -404,20 +385,15 @@ def _losses(board: policies.BoardState, row: CardRow, target: PlacementRow | Non
 def _pull(db: Connection, row: CardRow) -> CardPull | None:
     if row.pull_number is None:
         return None
-    awaited = merges.get(db, row.card_id) if row.pull_state == "open" else None
-    how, head = (awaited.how, awaited.head) if awaited else ("", "")
-    pull = CardPull(
-        number=row.pull_number,
-        state=row.pull_state,
-        draft=row.pull_draft,
-        head=row.pull_head,
-        branch=row.branch,
-        awaits=how,
-        awaited_head=head,
-    )
-    if row.pull_state != "open":
+    pull = CardPull(row.pull_number, row.pull_state, row.pull_draft, row.pull_head, row.branch)
+    if not row.has_open_pull:
         return pull
-    last = checks.gate_of(db, row.card_id)
-    standing = checks.standing(db, row.card_id, row.pull_head)
-    seen = last.head if last else ""
-    return replace(pull, gate=standing, checked=seen, unfinished=bool(row.early_start))
+    awaited, last = merges.get(db, row.card_id), checks.gate_of(db, row.card_id)
+    return replace(
+        pull,
+        awaits=awaited.how if awaited else "",
+        awaited_head=awaited.head if awaited else "",
+        gate=checks.standing(db, row.card_id, row.pull_head),
+        checked=last.head if last else "",
+        unfinished=bool(row.early_start),
+    )

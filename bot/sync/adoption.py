@@ -35,7 +35,7 @@ from ledger.model.run_modes import FIX, INVESTIGATE
 from ledger.queries import attempts
 from ledger.queue import leases, outbox, restored
 from ledger.rows.cards import CardRow
-from ledger.states import BY_ITSELF, Door, Ending, RunState
+from ledger.states import BY_ITSELF, Door, Ending, RunKind, RunState
 from ledger.views import cards, remotes, runs
 from rules.policy.model import Policy
 from runner.git.commits import find_run_trailers
@@ -355,7 +355,7 @@ class _LostRuns:
             run_id,
             card.card_id,
             attempt=card.attempts + 1,
-            kind="retry" if newest else "first",
+            kind=RunKind.RETRY if newest else RunKind.FIRST,
             column=here or "",
             repository=newest.repository if newest else repository,
             branch=branch or branch_name(card.number or 0, card.title),

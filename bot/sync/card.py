@@ -32,7 +32,7 @@ from ledger.log import event_store
 from ledger.model.column_names import same_column
 from ledger.queue import change_reports, leases, outbox, refresh_requests
 from ledger.rows.cards import CardRow
-from ledger.states import CardState
+from ledger.states import CardState, PullState
 from ledger.views import boards as known_boards
 from ledger.views import cards, links, runs
 from rules.card.move_rights import may_move
@@ -249,7 +249,7 @@ def _find_closing(services: Services, reading: CardReading | None) -> Closing:
     if card is None or reading.repository is None or reading.number is None:
         return Closing(events=(on_board.IssueClosed(reading.card_id, reason, ""),))
     if card.closed == reason:
-        return Closing(card.pull_state == "merged")
+        return Closing(card.pull_state is PullState.MERGED)
     by = github_issues.find_closer(services.hub, reading.repository, reading.number)
     trusted = bool(by) and may_move(policy, Mover(by, roles.role(services.hub, reading.repository, by)))
     changed = _pull_changed(services, card)
@@ -259,7 +259,7 @@ def _find_closing(services: Services, reading: CardReading | None) -> Closing:
 
 
 def _pull_changed(services: Services, card: CardRow) -> PullChanged | None:
-    if card.pull_repository is None or card.pull_number is None or card.pull_state != "open":
+    if card.pull_repository is None or card.pull_number is None or not card.has_open_pull:
         return None
     try:
         pull = pulls.read(services.hub, card.pull_repository, card.pull_number)
@@ -475,7 +475,7 @@ def card_changes(
             )
         )
     # A pull request whose end is known meanwhile is not told again.
-    events.extend(it for it in closing if card.pull_state == "open" or not isinstance(it, PullChanged))
+    events.extend(it for it in closing if card.has_open_pull or not isinstance(it, PullChanged))
     if card.column != reading.column:
         events.append(
             on_board.CardMoved(

@@ -76,7 +76,7 @@ def read_again(services: Services, card_id: CardId) -> None:
     """
     with event_store.writing(services.engine) as db:
         card, row = cards.get(db, card_id), ci.of_card(db, card_id)
-        if card is None or row is None or card.pull_repository is None or card.pull_state != "open":
+        if card is None or row is None or card.pull_repository is None or not card.has_open_pull:
             return
         late, waited_s = _is_late(db, row, services.now()), (services.now() - row.since).total_seconds()
         pause_s = min(max(waited_s / 4, MIN_PAUSE_S), MAX_PAUSE_S)
@@ -92,7 +92,7 @@ def _is_due(db: Connection, row: CiRow, gone: frozenset[BoardId], now: datetime)
     card = cards.get(db, row.card_id)
     if card is None or card.archived or card.board_id in gone:
         return False
-    if card.pull_head != row.head or card.pull_state != "open":
+    if card.pull_head != row.head or not card.has_open_pull:
         return False
     return (not row.pending and now - row.since >= FIRST_LOOK) or _is_late(db, row, now)
 
@@ -144,7 +144,7 @@ def _settle_checks(
 def _is_elsewhere(db: Connection, card_id: CardId, head: str) -> bool:
     """Tell whether the pull request has another head by now."""
     card = cards.get(db, card_id)
-    return card is None or card.pull_head != head or card.pull_state != "open"
+    return card is None or card.pull_head != head or not card.has_open_pull
 
 
 def _is_news(services: Services, card: CardRow, red: tuple[Check, ...]) -> bool:

@@ -6,13 +6,13 @@ from ledger.event import Event, RuleEvent, Zoom
 from ledger.events.board import name_person
 from ledger.ids import NO_RUN, CardId, QuestionId, RunId
 from ledger.model.metadata import Metadata
-from ledger.states import Door, Ending, Priority, RunState
+from ledger.states import Door, Ending, Priority, RunKind, RunState
 
-CHECK = "check"  # the kind of a run that only checks what is on GitHub: it is no attempt at the card
+CHECK = RunKind.CHECK  # the kind of a run that only checks what is on GitHub: it is no attempt at the card
 # The kind of a run that does again what an earlier one did, beside it: no attempt at the card either.
-RERUN = "rerun"
+RERUN = RunKind.RERUN
 BESIDE = (CHECK, RERUN)
-CHOSEN = "chosen"  # the kind of a rerun that became the card's own run
+CHOSEN = RunKind.CHOSEN  # the kind of a rerun that became the card's own run
 OWN = "own"  # the agent of a run that a worker of somebody's own claims: Cardinal starts none for it
 STOPPED = "stopped"  # the reason of a run that ended by a person's answer to a question
 RESTORED = "restored"  # the door and the reason of runs that a ledger from a back-up finds on GitHub

@@ -5,7 +5,8 @@ from typing import Any, NamedTuple
 from sqlalchemy import Connection, Select, and_, literal, or_, select
 
 from ledger.db.statements import statement
-from ledger.ids import BoardId, CardId, RunId
+from ledger.ids import BoardId, CardId
+from ledger.rows.same_issue import SiblingRow
 from ledger.states import RunState
 from ledger.views import checks, signed_commits
 from ledger.views.boards import boards
@@ -14,19 +15,6 @@ from ledger.views.changed_files import changed_files
 from ledger.views.runs import runs
 
 MAX_SIBLINGS = 200  # that one look at a repository reads
-
-
-class SiblingRow(NamedTuple):
-    """A card with work in a repository. `at_work`: its newest run was begun and has not ended; `pull` is the
-    number of its open pull request, 0 without one.
-    """
-
-    card_id: CardId
-    board_id: BoardId
-    run_id: RunId
-    at_work: bool
-    pull: int
-    files: tuple[str, ...]
 
 
 def changing(db: Connection, repository: str) -> tuple[SiblingRow, ...]:

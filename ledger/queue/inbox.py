@@ -103,39 +103,33 @@ class Delivery:
 
 
 @dataclass(frozen=True, slots=True)
-class Quarantined:
-    """A delivery that failed too often; `error` is the last failure."""
+class _Row:
+    """What every delivery has in its row."""
 
     delivery_id: DeliveryId
     event: str
     action: str
     received_at: datetime
     attempts: int
+
+
+@dataclass(frozen=True, slots=True)
+class Quarantined(_Row):
+    """A delivery that failed too often; `error` is the last failure."""
+
     error: str
 
 
 @dataclass(frozen=True, slots=True)
-class _Kept:
+class _Kept(_Row):
     """What stays of a delivery that is done."""
 
-    delivery_id: str
-    event: str
-    action: str
-    received_at: datetime
-    attempts: int
     due_at: datetime
 
 
 @dataclass(frozen=True, slots=True)
-class _Stored:
-    """A delivery as its row has it."""
-
-    delivery_id: DeliveryId
-    event: str
-    action: str
+class _Stored(_Row):
     payload: str
-    received_at: datetime
-    attempts: int
 
     def read(self) -> Delivery:
         where = self.delivery_id, self.event, self.action

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from ledger.ids import BoardId, CardId, RunId
-from ledger.states import NEED, CardState, Priority, PullCard, Reason
+from ledger.states import NEED, CardState, Priority, PullCard, PullState, Reason
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ class CardRow:
     brief: str = ""
     attempts: int = 0
     pull_node_id: str = ""
-    pull_state: str = ""
+    pull_state: PullState = PullState.NONE
     pull_draft: bool = False
     pull_head: str = ""
     branch: str = ""
@@ -85,6 +85,10 @@ class CardRow:
     reviewers: tuple[str, ...] = ()
     cause: str = ""
     need: int = len(NEED)
+
+    @property
+    def has_open_pull(self) -> bool:
+        return self.pull_state is PullState.OPEN
 
     @property
     def choosing_labels(self) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from ledger.events.run import OWN, RESTORED
 from ledger.events.turn import OWN_LOGIN
 from ledger.ids import NO_QUESTION, NO_RUN, BoardId, CardId, QuestionId, RunId
 from ledger.model.run_modes import FIX
-from ledger.states import Ending, Priority, RunState, RunStatus
+from ledger.states import Ending, Priority, RunKind, RunState, RunStatus, StopKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class RunRow:
     board_id: BoardId
     rank: int
     attempt: int
-    kind: str
+    kind: RunKind
     column: str
     repository: str
     branch: str
@@ -68,7 +68,7 @@ class RunRow:
     agent_version: str = ""
     payer: str = ""
     last_line: str = ""
-    stop_asked: str = ""
+    stop_asked: StopKind = StopKind.NONE
     stop_by: str = ""
     stop_why: str = ""
     parked_why: str = ""
@@ -99,6 +99,10 @@ class RunRow:
     base_commit: str = ""
     folder: str = ""
     forked_at: str = ""
+
+    @property
+    def is_cancelling(self) -> bool:
+        return self.stop_asked is StopKind.CANCEL
 
     @property
     def alive(self) -> bool:

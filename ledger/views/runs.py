@@ -54,7 +54,7 @@ from ledger.ids import NO_RUN, BoardId, CardId, RunId
 from ledger.model.run_modes import key_of_folder
 from ledger.queue import restored
 from ledger.rows.runs import RunRow
-from ledger.states import RUN_HELD, RunState, check_run_step
+from ledger.states import RUN_HELD, RunKind, RunState, StopKind, check_run_step
 from ledger.views.cards import UNRANKED, cards, show_run_on_card
 
 _QUEUED = text("state = 'queued'")
@@ -72,12 +72,12 @@ class QueuedRow:
     repository: str
     rank: int
     attempt: int
-    kind: str
+    kind: RunKind
     mode: str
     folder: str
     agent: str
     queued_at: datetime
-    stop_asked: str
+    stop_asked: StopKind
     reclaims: int
 
 
@@ -292,7 +292,7 @@ def _fold_run_requeued(db: Connection, recorded: Recorded, event: happened.RunRe
     if run is None:
         return
     # Nobody let go on what only lost its worker: a pause outlives that.
-    let_go = run.stop_asked == "pause" and event.why not in ("reclaimed", "handed_back")
+    let_go = run.stop_asked is StopKind.PAUSE and event.why not in ("reclaimed", "handed_back")
     dropped = dict.fromkeys(_STOP, "") if let_go else {}
     # In a row: a run that people have let go on since has shown that it can live.
     by_itself = {"reclaimed": run.reclaims + 1, "handed_back": run.reclaims}

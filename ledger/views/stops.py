@@ -1,8 +1,5 @@
 """The kill switches that are on, and who last lifted a pause or stop: a later person is told of the first."""
 
-from dataclasses import dataclass
-from datetime import datetime
-
 from sqlalchemy import Connection, Table
 
 from ledger.db.rows import all_rows, columns, drop, find, keep, list_rows, pick, recorder, rename_key
@@ -12,21 +9,9 @@ from ledger.events.board import CardReplaced, ColumnsChanged, HaltLifted, StopLi
 from ledger.events.run import RunRequeued
 from ledger.fold import Fold
 from ledger.ids import BoardId
-from ledger.rows.stops import StopRow
+from ledger.rows.stops import LiftRow, StopRow
 from ledger.states import BY_ITSELF
 from ledger.views import runs as known_runs
-
-
-@dataclass(frozen=True, slots=True)
-class LiftRow:
-    """`by` lifted the stop of the `scope` (board, column or card) that `target` names."""
-
-    board_id: BoardId
-    scope: str
-    target: str
-    by: str
-    at: datetime
-
 
 stops = Table("view_stops", VIEWS, *columns(StopRow, "board_id", "scope", "target"))
 lifts = Table("view_lifts", VIEWS, *columns(LiftRow, "board_id", "scope", "target"))

@@ -5,6 +5,7 @@ from typing import Literal
 from pydantic import Field
 
 from ledger.model.policy_settings import PolicyModel
+from ledger.states import PullState
 from rules.card.trigger import RuleTrigger
 from rules.intents.outbound import Decision, DeleteBranch
 from rules.policy.model import Policy
@@ -25,7 +26,7 @@ def fits(archetype: Archetype) -> bool:
 def plan(policy: Policy, snapshot: Snapshot, settings: Settings, trigger: RuleTrigger) -> Decision:
     """Delete the branch of a merged pull request; while it is open the merge comes first and calls again."""
     pull = snapshot.pull
-    if pull is None or pull.state != "merged":
+    if pull is None or pull.state is not PullState.MERGED:
         return Decision((), ("the branch stays until its pull request is merged",))
     return Decision(
         (DeleteBranch(snapshot.card_id, pull.branch),), (f"pull request #{pull.number} is merged",)

@@ -7,10 +7,9 @@ from pydantic import Field
 from ledger.events.board import CardExplained
 from ledger.model.policy_settings import PolicyModel
 from ledger.states import CardState, Gate
-from rules.card.state import change_state
 from rules.card.trigger import RuleTrigger
 from rules.handlers import merge_queue
-from rules.intents.internal import QueueRun
+from rules.intents.internal import QueueRun, show_card
 from rules.intents.outbound import Decision, MarkReady, MergePull, Say
 from rules.policy.model import Policy
 from rules.registry import Archetype
@@ -56,7 +55,7 @@ def plan(policy: Policy, snapshot: Snapshot, settings: Settings, trigger: RuleTr
         because = f"pull request #{pull.number} could not be merged: {missing}, {_THEN}"
         # Nobody looks at a card in its last column again: the comment calls for somebody.
         notice = Say(card, f"merge:{trigger.key}", sentence(because), "pull")
-        return change_state(policy, snapshot, CardState.BLOCKED, because) + Decision((notice,))
+        return show_card(CardState.BLOCKED, because) + Decision((notice,))
     ready = (MarkReady(card, about=trigger.key),) if pull.draft else ()
     because = f"merging pull request #{pull.number}"
     in_lane = settings.lane and policy.archetype(snapshot.column).IS_FINAL
@@ -79,7 +78,7 @@ def _check_first(policy: Policy, snapshot: Snapshot, pull: CardPull, trigger: Ru
     because = (
         f"pull request #{pull.number} is checked first, since its commit did not come from a run, then merged"
     )
-    return change_state(policy, snapshot, CardState.BLOCKED, because) + started
+    return show_card(CardState.BLOCKED, because) + started
 
 
 def headline(settings: Settings) -> str:

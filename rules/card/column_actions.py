@@ -8,9 +8,9 @@ from ledger.events.board import CardExplained
 from ledger.events.policy import ColumnChange
 from ledger.model.column_names import column_key
 from ledger.states import CardState
-from rules.card.state import change_state, derive_state
+from rules.card.state import list_steps
 from rules.card.trigger import RuleTrigger
-from rules.intents.internal import ChangeCardState
+from rules.intents.internal import ShowCard, show_card
 from rules.intents.outbound import Decision
 from rules.policy.column import ColumnPolicy
 from rules.policy.model import Policy
@@ -31,7 +31,7 @@ def act(
     for index, step in enumerate(steps):
         if step["action"] == "start_run" and brief is not None:
             because = "its run starts once a rule's model has written the brief, or with /cardinal retry"
-            decision += change_state(policy, snapshot, CardState.BLOCKED, because)
+            decision += show_card(CardState.BLOCKED, because)
             continue
         part = ACTIONS.load(step["action"])
         rule_trigger = RuleTrigger(f"{trigger.rule}/{index}", trigger.by, trigger.now)
@@ -44,8 +44,11 @@ def derive_and_act(
 ) -> Decision:
     """Carry out the actions for a card that enters, and bring its state up to date unless one of them did."""
     acted = act(policy, snapshot, column.entry_actions, trigger)
-    explained = any(isinstance(intent, ChangeCardState | CardExplained) for intent in acted.intents)
-    return acted if explained else derive_state(policy, snapshot) + acted
+    explained = any(
+        isinstance(it, CardExplained) or (isinstance(it, ShowCard) and list_steps(policy, snapshot, it))
+        for it in acted.intents
+    )
+    return acted if explained else show_card() + acted
 
 
 def has_action(steps: Sequence[dict[str, Any]], name: str) -> bool:

@@ -8,9 +8,9 @@ from ledger.events.run import RunEnded, RunStopAsked
 from ledger.model.column_names import same_column
 from ledger.rows.limit_answers import CANCEL, FINISH, Code, Subject, answer_question, of_rules
 from ledger.rows.runs import RunRow
-from ledger.states import RUN_HELD, Ending, RunState
-from rules.card.state import derive_state
+from ledger.states import RUN_HELD, Ending, RunState, StopKind
 from rules.card.trigger import time_stamp
+from rules.intents.internal import show_card
 from rules.intents.outbound import Decision, Intent, MoveCard, Say
 from rules.policy.model import Policy
 from rules.snapshot import Snapshot
@@ -50,7 +50,7 @@ def came_back(policy: Policy, snapshot: Snapshot, run: RunRow) -> Decision:
     start reads how to get one.
     """
     column, card = policy.column(run.column), snapshot.card_id
-    if run.stop_asked == "cancel":
+    if run.is_cancelling:
         return Decision((), (f"{run.run_id} is already being cancelled",))
     if only_waits(run):
         return Decision((), (f"{run.run_id} is still waiting for its turn",))
@@ -58,7 +58,7 @@ def came_back(policy: Policy, snapshot: Snapshot, run: RunRow) -> Decision:
         mover = _name_mover(snapshot)
         because = f"{mover} dragged the card out of its column and back, and the policy cancels then"
         by = snapshot.moved_by.login or "policy"
-        return Decision((RunStopAsked(run.run_id, "cancel", by, because),), (because,))
+        return Decision((RunStopAsked(run.run_id, StopKind.CANCEL, by, because),), (because,))
     text = f"{_name_mover(snapshot)} dragged the card out and back while {_doing(snapshot, run)}: "
     text += "that run continues. To start over: `/cardinal cancel`, then `/cardinal retry`."
     return Decision((Say(card, f"came-back:{run.run_id}", text),), (text,))
@@ -81,7 +81,7 @@ def apply_on_leave(
     column = policy.column(run.column)
     rule = column.on_leave if column else "ask"
     wanted, card = event.after, snapshot.card_id
-    if run.stop_asked == "cancel":
+    if run.is_cancelling:
         return Decision((), (f"{run.run_id} is already being cancelled",))
     back = MoveCard(card, run.column, about=f"back:{run.run_id}:{time_stamp(now)}", source=wanted or "")
     if snapshot.put_back >= MAX_BACK:
@@ -93,7 +93,8 @@ def apply_on_leave(
     if rule == "cancel":
         because = f"{_name_mover(snapshot)} dragged the card to {code(wanted)}, and the policy cancels then"
         return Decision(
-            (RunStopAsked(run.run_id, "cancel", snapshot.moved_by.login or "policy", because),), (because,)
+            (RunStopAsked(run.run_id, StopKind.CANCEL, snapshot.moved_by.login or "policy", because),),
+            (because,),
         )
     hold: tuple[Intent | RuleEvent, ...] = (CardHeldBack(card, wanted, _who(snapshot)), back)
     if rule == "finish":
@@ -130,10 +131,10 @@ def _give_way(snapshot: Snapshot, run: RunRow, wanted: str | None) -> Decision:
     return Decision((*hold, Say(snapshot.card_id, f"gave-way:{run.run_id}", text)), (text,))
 
 
-def serve_return(policy: Policy, snapshot: Snapshot, event: CardMoved) -> Decision:
+def serve_return(snapshot: Snapshot, event: CardMoved) -> Decision:
     """Serve a card that is back where its run works; a person who brought it back has chosen to stay."""
     if event.by_cardinal or not snapshot.held_back:
-        return derive_state(policy, snapshot)
+        return show_card()
     card = snapshot.card_id
     kept: tuple[Intent | RuleEvent, ...] = (CardHeldBack(card, "", _who(snapshot)),)
     if snapshot.leaving:
@@ -141,7 +142,7 @@ def serve_return(policy: Policy, snapshot: Snapshot, event: CardMoved) -> Decisi
             snapshot.leaving, by=_who(snapshot), text="The card was put back.", code=Code.WORDS
         )
         return Decision((*kept, answer), ("the card was put back: the run continues",))
-    return derive_state(policy, snapshot) + Decision(kept, ("the card was put back: the run continues",))
+    return show_card() + Decision(kept, ("the card was put back: the run continues",))
 
 
 def release_card(snapshot: Snapshot, now: datetime) -> Decision:

@@ -7,10 +7,11 @@ from ledger.events.board import (
     ABANDONED,
     CardArchived,
 )
-from ledger.states import CardState, Reason
+from ledger.states import CardState, PullState, Reason
 from rules.card.column_actions import has_action
-from rules.card.state import change_state, explain
+from rules.card.state import list_steps
 from rules.intents import outbound
+from rules.intents.internal import ShowCard, show_card, show_sentence
 from rules.intents.outbound import Decision, Intent, Say
 from rules.policy.model import Policy
 from rules.policy.roles import Role, is_covered, role_of
@@ -36,7 +37,7 @@ def is_by_workflow(policy: Policy, snapshot: Snapshot) -> bool:
     merge is the merger's.
     """
     mover, pull = snapshot.moved_by, snapshot.pull
-    if mover.own or (pull is not None and pull.state == "merged"):
+    if mover.own or (pull is not None and pull.state is PullState.MERGED):
         return False
     if mover.login == PROJECT_BOT:
         return bool(snapshot.closed) or snapshot.archived or merges(policy, snapshot)
@@ -85,18 +86,19 @@ def guard_entry(policy: Policy, snapshot: Snapshot, decision: Decision, now: dat
     if workflow and snapshot.given_up and not snapshot.archived:
         return _rest_given_up(policy, snapshot)
     unmerged = workflow and snapshot.open_pull is not None and merges(policy, snapshot)
-    if not (unmerged and decision.intents) and not any(
-        _acts(snapshot, intent) for intent in decision.intents
-    ):
+    news = unmerged and any(
+        not isinstance(it, ShowCard) or list_steps(policy, snapshot, it) for it in decision.intents
+    )
+    if not news and not any(_acts(snapshot, intent) for intent in decision.intents):
         return decision
     because = refusal(policy, snapshot)
     reason = Reason.OTHER if snapshot.moved_by.login else Reason.MOVER_UNKNOWN
     if snapshot.archived:
-        shown = change_state(policy, snapshot, CardState.ARCHIVED, because, reason)
+        shown = show_card(CardState.ARCHIVED, because, reason)
     elif snapshot.live_run:
-        shown = explain(snapshot, because, reason)
+        shown = show_sentence(because, reason)
     else:
-        shown = change_state(policy, snapshot, CardState.BLOCKED, because, reason)
+        shown = show_card(CardState.BLOCKED, because, reason)
     if snapshot.is_draft:  # nobody can comment on it: its face says so
         return shown
     # Once an hour for each person and place: a card can be dragged without end, and each comment is a mail.
@@ -111,13 +113,13 @@ def _rest_given_up(policy: Policy, snapshot: Snapshot) -> Decision:
     because = f"the issue was closed as {snapshot.closed.replace('_', ' ')}"
     rests = snapshot.live_run is None and policy.archetype(snapshot.column).IS_FINAL
     if rests and snapshot.state is not CardState.DONE:  # else it says by whom
-        return change_state(policy, snapshot, CardState.DONE, because)
+        return show_card(CardState.DONE, because)
     return Decision((), (because,))
 
 
 def _acts(snapshot: Snapshot, intent: Intent | RuleEvent) -> bool:
     """Tell whether the intent needs the right; deleting a merged branch does not."""
-    merged = snapshot.pull is not None and snapshot.pull.state == "merged"
+    merged = snapshot.pull is not None and snapshot.pull.state is PullState.MERGED
     return not intent.only_shows and not (merged and isinstance(intent, outbound.DeleteBranch))
 
 

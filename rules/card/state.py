@@ -1,19 +1,20 @@
-"""The state that a card ought to be in, and the legal way there from where it is."""
+"""The state that a card ought to be in, the legal way there, and what people are shown of it at the end."""
 
 from dataclasses import dataclass, replace
 
+from ledger.event import RuleEvent
 from ledger.events.board import CardExplained
 from ledger.events.run import OWN
 from ledger.ids import CardId
 from ledger.model.column_names import same_column
 from ledger.rows.runs import RunRow
 from ledger.rows.same_issue import RunElsewhere
-from ledger.states import ATTENTION, CARD_STEPS, CardState, Ending, Reason, RunState
+from ledger.states import ATTENTION, CARD_STEPS, CardState, Ending, Reason, RunKind, RunState, StopKind
 from rules.card.dependencies import why_waiting
 from rules.card.routes import find_route
 from rules.card.stops import describe_block
-from rules.intents.internal import ChangeCardState
-from rules.intents.outbound import Decision, Intent, UpdateFace, UpdateTicker, WriteRunComment
+from rules.intents.internal import ChangeCardState, ShowCard
+from rules.intents.outbound import Decision, Intent, MoveCard, UpdateFace, UpdateTicker, WriteRunComment
 from rules.policy.model import Policy
 from rules.registry import ARCHETYPES, Archetype
 from rules.snapshot import Snapshot
@@ -73,38 +74,47 @@ def legal_way(legal: tuple[CardState, ...], before: CardState, after: CardState)
     return next(((state, after) for state in between if after in CARD_STEPS[state]), ())
 
 
-def change_state(
-    policy: Policy, snapshot: Snapshot, after: CardState, because: str, reason: Reason = Reason.OTHER
-) -> Decision:
-    """Return the steps to the state, or only the sentence when the card is in it and the sentence is new."""
-    line = plain(because, 300)
-    card = snapshot.card_id
+def conclude_decision(policy: Policy, snapshot: Snapshot, decision: Decision) -> Decision:
+    """Return the decision with each ShowCard carried out: the card's steps, or its sentence, and its face.
+
+    Repeated intents are dropped, and those that GitHub refuses for a card that left the board.
+    """
+    refused: tuple[type[Intent], ...] = (UpdateFace, MoveCard) if snapshot.archived else ()
+    shown: dict[object, ShowCard | None] = {
+        it: _find_shown(policy, snapshot, it) for it in decision.intents if isinstance(it, ShowCard)
+    }
+    asked = [it for wanted in decision.intents if (it := shown.get(wanted, wanted)) is not None]
+    steps = (list_steps(policy, snapshot, it) if isinstance(it, ShowCard) else (it,) for it in asked)
+    once = dict.fromkeys(intent for step in steps for intent in step if not isinstance(intent, refused))
+    lines = (shown.get(line, line) for line in decision.because)
+    said = (line.because if isinstance(line, ShowCard) else line for line in lines)
+    return Decision(tuple(once), tuple(dict.fromkeys(line for line in said if line)))
+
+
+def list_steps(policy: Policy, snapshot: Snapshot, wanted: ShowCard) -> tuple[Intent | RuleEvent, ...]:
+    """Return what shows the card so: its steps there, or only the sentence; empty where nothing is new."""
+    card, shown = snapshot.card_id, _find_shown(policy, snapshot, wanted)
+    if shown is None:
+        return ()
+    after, line, reason = shown.state or snapshot.state, shown.because, shown.reason
+    face = (UpdateFace(card),) if shown.on_face else ()
     legal = legal_states(policy.archetype(snapshot.column), after, live=snapshot.live_run is not None)
-    card_states = legal_way(legal, snapshot.state, after)
-    if card_states:
-        steps: tuple[Intent, ...] = tuple(ChangeCardState(card, state, line, reason) for state in card_states)
-        shown = (*_face(snapshot, after), *_comment(snapshot), *_ticker(snapshot, after))
-        return Decision((*steps, *shown), (line,))
-    if snapshot.state is after and (snapshot.because, snapshot.reason) != (line, reason):
-        return explain(snapshot, line, reason)
-    return Decision((), (line,))
+    if way := legal_way(legal, snapshot.state, after):
+        steps = (ChangeCardState(card, state, line, reason) for state in way)
+        return (*steps, *face, *_comment(snapshot), *_ticker(snapshot, after))
+    is_new = snapshot.state is after and (snapshot.because, snapshot.reason) != (line, reason)
+    return (CardExplained(card, line, reason), *face) if shown.stays or is_new else ()
 
 
-def explain(snapshot: Snapshot, because: str, reason: Reason = Reason.OTHER) -> Decision:
-    """Return only the sentence, for a card whose state stays as it is."""
-    return Decision(
-        (CardExplained(snapshot.card_id, because, reason), *_face(snapshot, snapshot.state)), (because,)
-    )
-
-
-def derive_state(policy: Policy, snapshot: Snapshot, because: str = "") -> Decision:
-    """Derive the card's state from its run, pull request and column; `because` replaces the sentence."""
-    derived = derive(policy, snapshot)
+def _find_shown(policy: Policy, snapshot: Snapshot, shown: ShowCard) -> ShowCard | None:
+    """Return it with its state and the sentence for people; None where the card stays as it is."""
+    if shown.stays:
+        return shown
+    derived = derive(policy, snapshot) if shown.state is None else DerivedState(shown.state, shown.because)
     if derived is None:
-        return Decision()
-    if because:
-        return change_state(policy, snapshot, derived.state, because)
-    return change_state(policy, snapshot, derived.state, derived.because, derived.reason)
+        return None
+    because, reason = (shown.because, shown.reason) if shown.because else (derived.because, derived.reason)
+    return replace(shown, state=derived.state, because=plain(because, 300), reason=reason)
 
 
 def derive(policy: Policy, snapshot: Snapshot) -> DerivedState | None:
@@ -119,11 +129,9 @@ def derive(policy: Policy, snapshot: Snapshot) -> DerivedState | None:
     if blocked and waits and not archetype.IS_FINAL:
         claimed = run is None and not snapshot.closed and any(stop.claims for stop in snapshot.stops)
         derived = archetype.derive(policy, snapshot) if claimed and policy.column(snapshot.column) else None
-        return (
-            _of_claim(archetype, derived, blocked)
-            if derived
-            else DerivedState(CardState.BLOCKED, blocked, Reason.BLOCKED)
-        )
+        if derived:
+            return _of_claim(archetype, derived, blocked)
+        return DerivedState(CardState.BLOCKED, blocked, Reason.BLOCKED)
     if run:
         return _of_live_run(policy, snapshot, run)
     if policy.column(snapshot.column) is None:
@@ -166,25 +174,12 @@ def _describe_unserved(column: str | None) -> str:
     return f"the policy names no column {code(column)}: nothing runs there"
 
 
-def feedback_waits(snapshot: Snapshot) -> bool:
-    """Return whether a review asked for something that no run has worked on yet."""
-    if snapshot.open_pull is None:
-        return False
-    requested = snapshot.verdict == "changes_requested" and not snapshot.served
-    return snapshot.pending_threads > 0 or requested or snapshot.state is CardState.CHANGES_REQUESTED
-
-
 def say_whose_turn(other: RunElsewhere) -> str:
     """Return why a queued run waits for one on the same issue."""
     return (
         f"waiting for the run on board {plain(other.board, 80)}: {other.run_id} works on the same issue."
         " It continues on its own when that ends"
     )
-
-
-def _face(snapshot: Snapshot, after: CardState) -> tuple[Intent, ...]:
-    # GitHub refuses to write the fields of an archived item.
-    return () if snapshot.archived or after is CardState.ARCHIVED else (UpdateFace(snapshot.card_id),)
 
 
 def _comment(snapshot: Snapshot) -> tuple[Intent, ...]:
@@ -207,13 +202,11 @@ def _of_live_run(policy: Policy, snapshot: Snapshot, run: RunRow) -> DerivedStat
     match run.state:
         case RunState.AWAITING_APPROVAL:
             return DerivedState(CardState.NEEDS_INPUT, f"the plan of {run_id} is waiting for approval")
-        case RunState.PARKED:
+        case RunState.PARKED if run.stop_asked is StopKind.PAUSE:
             who = f" by {run.stop_by}" if run.stop_by else ""
-            return (
-                DerivedState(CardState.BLOCKED, f"{run_id} is paused{who}")
-                if run.stop_asked == "pause"
-                else None
-            )
+            return DerivedState(CardState.BLOCKED, f"{run_id} is paused{who}")
+        case RunState.PARKED:
+            return None
         case RunState.QUEUED if snapshot.goes_first:
             return DerivedState(CardState.QUEUED, say_whose_turn(snapshot.goes_first), Reason.DEPENDENCY)
         case RunState.QUEUED if held := why_waiting(policy, snapshot):
@@ -224,5 +217,5 @@ def _of_live_run(policy: Policy, snapshot: Snapshot, run: RunRow) -> DerivedStat
         case RunState.QUEUED | RunState.CLAIMED:
             return DerivedState(CardState.QUEUED, f"{run_id} is waiting for its turn")
         case _:
-            busy = CardState.REVISING if run.kind in ("revision", "repair") else CardState.WORKING
+            busy = CardState.REVISING if run.kind in (RunKind.REVISION, RunKind.REPAIR) else CardState.WORKING
             return DerivedState(busy, f"{run_id} is working")

@@ -8,7 +8,7 @@ from hashlib import sha256
 from ledger.events.placement import RepositoryResolved
 from ledger.ids import CardId
 from ledger.states import CardState, Reason
-from rules.card.state import change_state
+from rules.intents.internal import show_card
 from rules.intents.outbound import Decision, Say
 from rules.policy.model import Policy
 from rules.snapshot import Snapshot
@@ -146,7 +146,7 @@ def _is_unread(policy: Policy, snapshot: Snapshot) -> bool:
 def ask_repository(policy: Policy, snapshot: Snapshot) -> Decision:
     """Block the card with the question, and put it in a comment: once for each question."""
     because = problem(policy, snapshot)
-    decision = change_state(policy, snapshot, CardState.BLOCKED, because, Reason.REPOSITORY_UNCLEAR)
+    decision = show_card(CardState.BLOCKED, because, Reason.REPOSITORY_UNCLEAR)
     if _is_unread(policy, snapshot):
         return decision
     digest = sha256(because.encode()).hexdigest()[:16]

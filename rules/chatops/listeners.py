@@ -8,10 +8,10 @@ from ledger.rows.limit_answers import CHOSEN_ONLY, Subject, subject_of
 from ledger.rows.questions import QuestionRow
 from ledger.rows.runs import RunRow
 from ledger.states import RUN_HELD, CardState, RunState
-from rules.card.state import derive_state
 from rules.card.trigger import was_before
 from rules.chatops import replies
 from rules.chatops.parser import refusal_to_answer
+from rules.intents.internal import show_card
 from rules.intents.outbound import AskAssistant, Decision, Say
 from rules.policy.model import Policy
 from rules.snapshot import Snapshot
@@ -30,9 +30,7 @@ def deliver(policy: Policy, snapshot: Snapshot, event: PersonSaid, now: datetime
     if planned and event.comment_id > snapshot.last_answered:
         newest = max(event.comment_id, snapshot.last_said)  # comments come in any order
         request = Decision((AskAssistant(snapshot.card_id, newest),), ("the assistant answers",))
-        return (
-            request + derive_state(policy, snapshot) if snapshot.state is CardState.NEEDS_INPUT else request
-        )
+        return request + show_card() if snapshot.state is CardState.NEEDS_INPUT else request
     return Decision((), ("nothing reads comments in this column",))
 
 

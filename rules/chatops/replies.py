@@ -19,7 +19,7 @@ from ledger.rows.limit_answers import (
 )
 from ledger.rows.questions import QuestionRow
 from ledger.rows.runs import RunRow
-from ledger.states import Door, RunState
+from ledger.states import Door, RunState, StopKind
 from rules.card.stops import identify_stop
 from rules.card.trigger import is_to_come, time_stamp, was_before
 from rules.chatops.parser import APART, door_of, question_of_choice, stop_of_page
@@ -82,7 +82,7 @@ def record_answer(run: RunRow, question: QuestionRow, by: str, meant: Code, *, t
     record = answer_question(question, by=by, text=text, code=meant)
     because = (f"{by} answered {question.question_id}",)
     if ends := _ENDS_BY.get(subject_of(question)):
-        stop = RunStopAsked(run.run_id, "cancel", by, ends[1])
+        stop = RunStopAsked(run.run_id, StopKind.CANCEL, by, ends[1])
         return Decision((record, stop) if meant is ends[0] else (record,), because)
     # Not parked yet: its worker still holds it, and parking with an answered question lets it go on.
     go = (RunRequeued(run.run_id, "answered"),) if run.state is RunState.PARKED else ()

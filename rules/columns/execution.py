@@ -3,17 +3,11 @@
 from ledger.events.board import ABANDONED
 from ledger.events.run import OWN, STOPPED
 from ledger.model.run_modes import FIX, INVESTIGATE, PLACES, SCRATCH
-from ledger.states import CardState, Ending
+from ledger.states import CardState, Ending, PullState
 from rules.card.column_actions import act, describe_routes, has_action, headlines
-from rules.card.state import (
-    DerivedState,
-    derive_state,
-    describe_closed,
-    describe_failed_run,
-    drag_on,
-    feedback_waits,
-)
+from rules.card.state import DerivedState, describe_closed, describe_failed_run, drag_on
 from rules.card.trigger import RuleTrigger
+from rules.intents.internal import show_card
 from rules.intents.outbound import ConvertDraft, Decision
 from rules.policy.column import OF_CARD, ColumnPolicy
 from rules.policy.model import Policy
@@ -37,13 +31,13 @@ def enter(policy: Policy, snapshot: Snapshot, column: ColumnPolicy, trigger: Rul
     decision = act(policy, snapshot, column.entry_actions, trigger)
     if has_action(column.entry_actions, "start_run"):
         return decision
-    return derive_state(policy, snapshot) + decision
+    return show_card() + decision
 
 
 def derive(policy: Policy, snapshot: Snapshot) -> DerivedState:
     """Say how the card stands by its pull request's verdict and its newest run's ending."""
     run, pull = snapshot.run, snapshot.pull
-    if pull and pull.state == "merged":
+    if pull and pull.state is PullState.MERGED:
         drag = drag_on(policy, snapshot.column, "terminal")
         return DerivedState(CardState.WORK_COMPLETE, f"pull request #{pull.number} is merged: {drag}")
     if snapshot.closed in ABANDONED:
@@ -78,13 +72,13 @@ def _of_success(policy: Policy, snapshot: Snapshot, run: str, mode: str = FIX) -
     if pull is None and mode == INVESTIGATE:
         said = f"{run} has investigated: read its findings; /cardinal fix lets an agent act on them"
         return DerivedState(CardState.WORK_COMPLETE, said)
-    if pull and pull.state == "closed":
+    if pull and pull.state is PullState.CLOSED:
         return DerivedState(
             CardState.BLOCKED, f"pull request #{pull.number} was closed: reopen it, or /cardinal retry"
         )
     if pull and snapshot.verdict == "approved":
         return of_approved(policy, snapshot, pull, CardState.WORK_COMPLETE)
-    if feedback_waits(snapshot):
+    if snapshot.feedback_waits:
         number = snapshot.pending_threads
         feedback = count(number, "open review comment") if number else "a review asks for changes"
         them = "it" if number == 1 else "them"

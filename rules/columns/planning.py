@@ -2,8 +2,9 @@
 
 from ledger.states import CardState
 from rules.card.column_actions import act, headlines
-from rules.card.state import DerivedState, derive_state, drag_on
+from rules.card.state import DerivedState, drag_on
 from rules.card.trigger import RuleTrigger
+from rules.intents.internal import show_card
 from rules.intents.outbound import AskAssistant, ConvertDraft, Decision
 from rules.policy.column import ColumnPolicy
 from rules.policy.model import Policy
@@ -16,7 +17,7 @@ HAS_ASSISTANT = True
 def enter(policy: Policy, snapshot: Snapshot, column: ColumnPolicy, trigger: RuleTrigger) -> Decision:
     """Let the assistant answer the newest messages."""
     actions = act(policy, snapshot, column.entry_actions, trigger)
-    return derive_state(policy, snapshot) + ask_assistant(snapshot) + actions
+    return show_card() + ask_assistant(snapshot) + actions
 
 
 def ask_assistant(snapshot: Snapshot) -> Decision:

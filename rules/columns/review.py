@@ -2,9 +2,9 @@
 
 from ledger.events.board import ABANDONED
 from ledger.model.run_modes import PLACES
-from ledger.states import CardState, Ending
+from ledger.states import CardState, Ending, PullState
 from rules.card.column_actions import derive_and_act, describe_routes, headlines
-from rules.card.state import DerivedState, describe_closed, drag_on, feedback_waits
+from rules.card.state import DerivedState, describe_closed, drag_on
 from rules.policy.column import ColumnPolicy
 from rules.policy.model import Policy
 from rules.runs.gate import of_approved
@@ -31,19 +31,19 @@ def derive(policy: Policy, snapshot: Snapshot) -> DerivedState:
     if pull is None:
         return DerivedState(CardState.IN_REVIEW, "there is no pull request to review")
     number = f"pull request #{pull.number}"
-    if pull.state == "closed" and snapshot.closed and snapshot.closed not in ABANDONED:
+    if pull.state is PullState.CLOSED and snapshot.closed and snapshot.closed not in ABANDONED:
         return DerivedState(CardState.IN_REVIEW, describe_closed(policy, snapshot))
-    if pull.state == "closed":
+    if pull.state is PullState.CLOSED:
         return DerivedState(
             CardState.BLOCKED, f"{number} was closed without merging: reopen it, or drag the card back"
         )
-    if pull.state == "merged":
+    if pull.state is PullState.MERGED:
         return DerivedState(
             CardState.APPROVED, f"{number} is merged: {drag_on(policy, snapshot.column, 'terminal')}"
         )
     if snapshot.verdict == "approved":
         return of_approved(policy, snapshot, pull, CardState.IN_REVIEW)
-    if feedback_waits(snapshot):
+    if snapshot.feedback_waits:
         return DerivedState(CardState.CHANGES_REQUESTED, changes_asked(snapshot))
     return DerivedState(CardState.IN_REVIEW, f"{number} is waiting for a review")
 

@@ -1,6 +1,6 @@
 """terminal: the end of a card's way; its pull request is merged here, where the policy says so."""
 
-from ledger.states import CardState
+from ledger.states import CardState, PullState
 from rules.card.column_actions import derive_and_act, has_action, headlines
 from rules.card.state import DerivedState
 from rules.policy.column import ColumnPolicy
@@ -15,7 +15,7 @@ enter = derive_and_act
 def derive(policy: Policy, snapshot: Snapshot) -> DerivedState | None:
     """A card is done unless its pull request still has to be merged here."""
     pull, column = snapshot.pull, policy.column(snapshot.column)
-    if pull and pull.state == "open" and column and has_action(column.entry_actions, "merge"):
+    if pull and pull.state is PullState.OPEN and column and has_action(column.entry_actions, "merge"):
         return None
     return DerivedState(CardState.DONE, f"pull request #{pull.number} is {pull.state}" if pull else "done")
 

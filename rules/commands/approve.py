@@ -29,7 +29,7 @@ BY_RULES = "Cardinal"  # who sends a plan back because the issue is another one 
 
 def offers(policy: Policy, snapshot: Snapshot) -> Iterator[CommandOffer]:
     run = snapshot.live_run
-    if run and run.state is RunState.AWAITING_APPROVAL and run.stop_asked != "cancel":
+    if run and run.state is RunState.AWAITING_APPROVAL and not run.is_cancelling:
         name = f"approve:{run.run_id}:{run.plan_revision}"
         hint = f"Work begins; {run.run_id}'s page has the plan"  # 40 characters fit a button
         yield CommandOffer(name, "Approve the plan", hint, Urgency.RUN)

@@ -29,7 +29,7 @@ _AMOUNT = re.compile(r"\+?[ ]?\$?(?P<usd>[0-9]{1,6}(?:\.[0-9]{1,2})?)", re.ASCII
 def offers(policy: Policy, snapshot: Snapshot) -> Iterator[CommandOffer]:
     """Offer dollars to a run at work, and to one that waits for them."""
     run = snapshot.live_run
-    if run and run.stop_asked != "cancel" and (_asks(snapshot) or run.state in RUN_HELD):
+    if run and not run.is_cancelling and (_asks(snapshot) or run.state in RUN_HELD):
         hint, asks = "Give the run more to spend", "Dollars, such as +2"
         yield CommandOffer(f"budget:{run.run_id}", "Add dollars", hint, Urgency.CARD, asks=asks)
 
@@ -45,7 +45,7 @@ def handle(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetim
         return replies.say(
             snapshot, given, "No run is active whose budget could be raised. `/cardinal retry` starts one."
         )
-    if run.stop_asked == "cancel":
+    if run.is_cancelling:
         return replies.say(snapshot, given, f"{run.run_id} is being cancelled: it needs no more dollars.")
     boxed, first = run_of_budget_box(given.source), replies.beaten_by(snapshot, given.by, given.said_at, now)
     if not _asks(snapshot) and first is not None:

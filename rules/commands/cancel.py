@@ -5,6 +5,7 @@ from datetime import datetime
 
 from ledger.events.conversation import CommandGiven
 from ledger.events.run import RunStopAsked
+from ledger.states import StopKind
 from rules.chatops.offers import CommandOffer, Urgency
 from rules.chatops.parser import run_of_button
 from rules.chatops.replies import answer_leaving, say
@@ -21,7 +22,7 @@ IS_SAFE = True
 
 def offers(policy: Policy, snapshot: Snapshot) -> Iterator[CommandOffer]:
     run = snapshot.live_run
-    if run and run.stop_asked != "cancel":
+    if run and not run.is_cancelling:
         hint = "End the run; its commits are kept"
         yield CommandOffer(f"cancel:{run.run_id}", "Cancel", hint, Urgency.END)
 
@@ -33,8 +34,8 @@ def handle(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetim
     stopped = rerun or run or snapshot.live_check
     if stopped is None:
         return say(snapshot, given, "No run is active on this card, so there is nothing to cancel.")
-    if stopped.stop_asked == "cancel":
+    if stopped.is_cancelling:
         return say(snapshot, given, f"{stopped.run_id} is already being cancelled.", is_done=True)
-    stop = RunStopAsked(stopped.run_id, "cancel", given.by, "/cardinal cancel")
+    stop = RunStopAsked(stopped.run_id, StopKind.CANCEL, given.by, "/cardinal cancel")
     decision = Decision((stop,), (f"{given.by} cancels {stopped.run_id}",))
     return answer_leaving(snapshot, given.by, cancel=True) + decision if stopped is run else decision

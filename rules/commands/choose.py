@@ -7,7 +7,7 @@ from ledger.events.conversation import CommandGiven
 from ledger.events.run import RERUN
 from ledger.ids import NO_RUN
 from ledger.rows.runs import RunRow
-from ledger.states import Ending, RunState
+from ledger.states import Ending, PullState, RunState
 from rules.card.left_column import end_waiting
 from rules.chatops.replies import say
 from rules.commands.rerun import RUN
@@ -83,7 +83,7 @@ def find_choice_obstacle(snapshot: Snapshot, run: RunRow) -> str:
         return f"{name} worked without a repository, so it has no branch: {bring}"
     if not run.pushed_head:
         return f"{name} published no branch, so its report is all that it has: it is on the card"
-    if pull is not None and pull.state == "merged":
+    if pull is not None and pull.state is PullState.MERGED:
         by_hand = f"open one of {code(run.branch)} yourself, if it is wanted"
         return f"pull request #{pull.number} is merged already: {by_hand}"
     if own is not None and own.alive and own.state not in _WAITS:

@@ -23,7 +23,7 @@ def handle(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetim
     if not snapshot.held_back:
         text = f"{run.run_id} finishes by itself: this is for a card that was dragged away mid-run."
         return say(snapshot, given, text)
-    if run.stop_asked == "cancel":
+    if run.is_cancelling:
         return say(
             snapshot, given, f"{run.run_id} is already being cancelled. `/cardinal retry` starts another run."
         )

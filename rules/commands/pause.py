@@ -6,7 +6,7 @@ from datetime import datetime
 from ledger.events.board import StopOrdered
 from ledger.events.conversation import CommandGiven
 from ledger.events.run import RunStopAsked
-from ledger.states import RUN_HELD, RunState
+from ledger.states import RUN_HELD, RunState, StopKind
 from rules.card.stops import stop_words
 from rules.chatops.offers import CommandOffer, Urgency
 from rules.chatops.replies import say
@@ -40,7 +40,7 @@ def handle(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetim
     if scope == "card" and run and run.state in RUN_HELD:
         if run.stop_asked:
             return say(snapshot, given, f"{run.run_id} is already being stopped.", is_done=True)
-        stop = RunStopAsked(run.run_id, "pause", given.by, "/cardinal pause")
+        stop = RunStopAsked(run.run_id, StopKind.PAUSE, given.by, "/cardinal pause")
         return Decision((stop,), (f"{given.by} pauses {run.run_id}",))
     if scope == "card" and run and snapshot.is_paused:
         return say(

@@ -22,7 +22,7 @@ TAKES = "text"
 def offers(policy: Policy, snapshot: Snapshot) -> Iterator[CommandOffer]:
     """Offer words for the plan that waits, or to the agent at work."""
     run = snapshot.live_run
-    if run is None or run.stop_asked == "cancel":
+    if run is None or run.is_cancelling:
         return
     name = f"redirect:{run.run_id}"
     if run.state is RunState.AWAITING_APPROVAL:

@@ -7,6 +7,7 @@ from ledger.event import RuleEvent
 from ledger.events.board import HaltLifted, StopLifted
 from ledger.events.conversation import CommandGiven
 from ledger.events.run import RunRequeued
+from ledger.states import StopKind
 from rules.card.stops import describe_block, describe_stop, identify_stop
 from rules.chatops.offers import CommandOffer, Urgency
 from rules.chatops.parser import SEEN_STOP, Parsed, RefusedCommand, permit
@@ -73,7 +74,7 @@ def _nothing(snapshot: Snapshot, scope: str) -> str:
         return f"The {scope} is not stopped."
     if run and snapshot.question:
         return f"{run.run_id} is not paused, it is waiting for an answer: `/cardinal answer <text>`."
-    if run and run.stop_asked == "pause":
+    if run and run.stop_asked is StopKind.PAUSE:
         return f"{run.run_id} is still stopping: resume it in a moment."
     wider = describe_stop(snapshot.stops, snapshot.card_id, snapshot.column)
     return f"The card itself is not paused, but {wider}." if wider else "Nothing is paused on this card."

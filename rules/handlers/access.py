@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 
 from ledger.events.run import RunRequeued, RunStopAsked
-from ledger.states import RUN_HELD, CardState, PullCard, Reason
-from rules.card.state import change_state, derive_state
+from ledger.states import RUN_HELD, CardState, PullCard, Reason, StopKind
 from rules.card.stops import describe_stop
+from rules.intents.internal import show_card
 from rules.intents.outbound import Decision, Say
 from rules.policy.model import Policy
 from rules.snapshot import Snapshot
@@ -26,8 +26,8 @@ def explain_pull_card(policy: Policy, snapshot: Snapshot, *, entered: bool) -> D
     because = SENTENCES[snapshot.pull_card]
     archetype, column = policy.archetype(snapshot.column), policy.column(snapshot.column)
     if column is None or (archetype.IS_FINAL and not column.on_entry):
-        return derive_state(policy, snapshot)  # nothing would happen for any card
-    decision = change_state(policy, snapshot, CardState.BLOCKED, because, Reason.OUT_OF_REACH)
+        return show_card()  # nothing would happen for any card
+    decision = show_card(CardState.BLOCKED, because, Reason.OUT_OF_REACH)
     if entered and (archetype.STARTS_RUNS or archetype.HAS_ASSISTANT):
         decision += Decision((Say(snapshot.card_id, "pull-card", sentence(because)),))
     return decision
@@ -37,7 +37,7 @@ def refuse_outside_owner(policy: Policy, snapshot: Snapshot) -> Decision:
     """Block a card whose issue other people have the say over: nothing that is said there is obeyed."""
     owner = plain(snapshot.board_owner, 60)
     said = f"its issue is outside {owner}: cards of other owners are shown, but not worked on"
-    return change_state(policy, snapshot, CardState.BLOCKED, said, Reason.OUT_OF_REACH)
+    return show_card(CardState.BLOCKED, said, Reason.OUT_OF_REACH)
 
 
 def spread(policy: Policy, snapshot: Snapshot) -> Decision:
@@ -46,18 +46,18 @@ def spread(policy: Policy, snapshot: Snapshot) -> Decision:
         return Decision()
     if snapshot.is_outside_owner:
         moved = refuse_outside_owner(policy, snapshot)
-        return _pause(snapshot, "; ".join(moved.because)) + moved
+        return _pause(snapshot, "; ".join(map(str, moved.because))) + moved
     if snapshot.pull_card:
         return explain_pull_card(policy, snapshot, entered=False)
     if policy.archetype(snapshot.column).IS_FINAL:
         return Decision()  # nothing is to be done there any more
     if snapshot.unreachable_reason:
-        return _pause(snapshot, snapshot.unreachable_reason) + derive_state(policy, snapshot)
+        return _pause(snapshot, snapshot.unreachable_reason) + show_card()
     run = snapshot.live_run
     held = describe_stop(snapshot.stops, snapshot.card_id, snapshot.column)
     if run and snapshot.is_paused and run.stop_why == WHY and not held:
         return Decision((RunRequeued(run.run_id, "resumed"),), ("it can be reached again",))
-    return derive_state(policy, snapshot)
+    return show_card()
 
 
 def _pause(snapshot: Snapshot, because: str) -> Decision:
@@ -65,4 +65,4 @@ def _pause(snapshot: Snapshot, because: str) -> Decision:
     run = snapshot.live_run
     if run is None or run.state not in RUN_HELD or run.stop_asked:
         return Decision()
-    return Decision((RunStopAsked(run.run_id, "pause", BY, WHY),), (because,))
+    return Decision((RunStopAsked(run.run_id, StopKind.PAUSE, BY, WHY),), (because,))

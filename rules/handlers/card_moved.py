@@ -23,10 +23,10 @@ from rules.card.agent_choice import chooses
 from rules.card.column_actions import act
 from rules.card.left_column import apply_on_leave, came_back, is_leaving, let_run_go, only_waits, serve_return
 from rules.card.preferences import reorder_run
-from rules.card.state import derive_state
 from rules.card.trigger import RuleTrigger
 from rules.columns import planning
 from rules.handlers.access import spread
+from rules.intents.internal import show_card
 from rules.intents.outbound import Decision, Say, UpdateFace, WriteRunComment
 from rules.policy.model import Policy
 from rules.policy.roles import role_of
@@ -44,12 +44,10 @@ def serve_new_card(policy: Policy, snapshot: Snapshot, event: CardSeen, now: dat
     if event.column != snapshot.column:
         return Decision((), ("the card has moved on since",))
     if not event.arrived:  # it stood there before Cardinal came: nobody dragged it for an agent
-        decision = derive_state(policy, snapshot)
-        is_done = policy.archetype(snapshot.column).IS_FINAL  # its face on GitHub stays as people left it
-        shown = (intent for intent in decision.intents if not (is_done and isinstance(intent, UpdateFace)))
-        return Decision(tuple(shown), decision.because)
+        # Its face in a last column on GitHub stays as people left it.
+        return show_card(on_face=not policy.archetype(snapshot.column).IS_FINAL)
     if _nobody_dragged(policy, snapshot):
-        return derive_state(policy, snapshot, UNDRAGGED)
+        return show_card(because=UNDRAGGED)
     return enter_column(policy, snapshot, now)
 
 
@@ -64,9 +62,9 @@ def serve_move(policy: Policy, snapshot: Snapshot, event: CardMoved, now: dateti
     if run and is_leaving(event, run):
         return apply_on_leave(policy, snapshot, event, run, now)
     if run:
-        return serve_return(policy, snapshot, event)
+        return serve_return(snapshot, event)
     if event.before is None and _nobody_dragged(policy, snapshot):
-        return derive_state(policy, snapshot, UNDRAGGED)
+        return show_card(because=UNDRAGGED)
     return exit_from(policy, snapshot, event.before, now) + enter_column(policy, snapshot, now)
 
 
@@ -80,7 +78,7 @@ def serve_arrival(policy: Policy, snapshot: Snapshot, event: CardArrived, now: d
     if snapshot.begun and snapshot.begun[0] > event.came_at:
         return Decision((), ("a run has begun since",))
     if snapshot.run is None and _nobody_dragged(policy, snapshot):
-        return derive_state(policy, snapshot, UNDRAGGED)
+        return show_card(because=UNDRAGGED)
     return exit_from(policy, snapshot, event.column, now) + enter_column(policy, snapshot, now)
 
 
@@ -126,12 +124,12 @@ def exit_from(policy: Policy, snapshot: Snapshot, column: str | None, now: datet
 
 def enter_column(policy: Policy, snapshot: Snapshot, now: datetime) -> Decision:
     if snapshot.archived:
-        return derive_state(policy, snapshot)
+        return show_card()
     free = (CardHeldBack(snapshot.card_id, "", "policy"),) if snapshot.held_back == snapshot.column else ()
     released = Decision(free)
     column = policy.column(snapshot.column)
     if column is None:
-        return released + derive_state(policy, snapshot)
+        return released + show_card()
     trigger = RuleTrigger(f"{snapshot.column}/on_entry", dragger(snapshot), now)
     return released + policy.archetype(snapshot.column).enter(policy, snapshot, column, trigger)
 
@@ -192,9 +190,7 @@ def serve_placement(policy: Policy, snapshot: Snapshot, event: RepositoryResolve
     # The repository that it named before may be out of reach, which does not concern it any more.
     # Why else it is blocked, it is not for a label to take back.
     out_of_reach = bool(snapshot.unreachable_reason) or snapshot.reason is Reason.OUT_OF_REACH
-    return (
-        derive_state(policy, snapshot) if snapshot.state is CardState.BLOCKED and out_of_reach else Decision()
-    )
+    return show_card() if snapshot.state is CardState.BLOCKED and out_of_reach else Decision()
 
 
 @answers(CardRestored, by_mover=True)
@@ -202,7 +198,7 @@ def show_restored(policy: Policy, snapshot: Snapshot, event: CardRestored, now: 
     """Show a card that is back; it starts nothing by itself."""
     if snapshot.state is not CardState.ARCHIVED:
         return Decision()
-    return derive_state(policy, snapshot)
+    return show_card()
 
 
 @answers(CardExplained)

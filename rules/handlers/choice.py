@@ -7,7 +7,7 @@ from ledger.ids import CardId
 from ledger.model.column_names import same_column
 from rules.answers import answers
 from rules.card.routes import plan_route
-from rules.card.state import derive_state
+from rules.intents.internal import show_card
 from rules.intents.outbound import Decision, OpenPull, UpdateFace, UpdateTicker, WriteRunComment
 from rules.policy.model import Policy
 from rules.snapshot import Snapshot
@@ -24,4 +24,4 @@ def follow_choice(policy: Policy, snapshot: Snapshot, event: RunChosen, now: dat
     move = plan_route(policy, snapshot, "on_success", f"success:{run.run_id}")
     here = same_column(snapshot.column, run.column)
     onward = Decision((move,), (f"the policy moves it to {move.column}",)) if move and here else Decision()
-    return opened + derive_state(policy, snapshot) + onward
+    return opened + show_card() + onward

@@ -5,10 +5,9 @@ from datetime import datetime, timedelta
 from ledger.events.pull import ChecksSettled
 from ledger.events.run import RunEnded
 from ledger.model.run_modes import INVESTIGATE, PLACES
-from ledger.states import CardState, Door, Ending, Reason
+from ledger.states import CardState, Door, Ending, Reason, RunKind
 from rules.answers import answers
-from rules.card.state import change_state, derive_state, explain, feedback_waits
-from rules.intents.internal import QueueRun
+from rules.intents.internal import QueueRun, show_card, show_sentence
 from rules.intents.outbound import Decision, Say
 from rules.policy.model import Policy
 from rules.runs.mode import choose_mode
@@ -31,7 +30,7 @@ def judge_ci(policy: Policy, snapshot: Snapshot, event: ChecksSettled, now: date
     mine = tuple(failure.name for failure in event.failures if not failure.on_base)
     if not event.failures:
         mended = (snapshot.state, snapshot.reason) == (CardState.BLOCKED, Reason.CHECKS_RED)
-        return derive_state(policy, snapshot) if mended else Decision((), ("no check is red",))
+        return show_card() if mended else Decision((), ("no check is red",))
     if not mine:
         names = _names(tuple(failure.name for failure in event.failures))
         because = f"{names} is also red on the default branch: not repaired"
@@ -44,7 +43,7 @@ def judge_ci(policy: Policy, snapshot: Snapshot, event: ChecksSettled, now: date
     mode = choose_mode(policy, snapshot)
     repair = QueueRun(
         snapshot.card_id,
-        "repair",
+        RunKind.REPAIR,
         (snapshot.run.by if snapshot.run else "") or BY,
         plan_required=False,
         mode_rule=mode.rule,
@@ -65,7 +64,7 @@ def after_run(policy: Policy, snapshot: Snapshot, event: RunEnded, now: datetime
 def _why_not(policy: Policy, snapshot: Snapshot, event: ChecksSettled, now: datetime) -> str:
     """Return why no repair starts by itself, with the next step; empty where one starts."""
     limits, ci = policy.limits, snapshot.ci
-    if feedback_waits(snapshot):
+    if snapshot.feedback_waits:
         return "the next revision repairs it, too"
     mode = choose_mode(policy, snapshot).mode
     if mode == INVESTIGATE:
@@ -89,8 +88,8 @@ def _comment_on(policy: Policy, snapshot: Snapshot, event: ChecksSettled, becaus
     decision = Decision((Say(snapshot.card_id, f"ci:{event.head}", text, "pull"),), (because,))
     busy = snapshot.live_run or not policy.archetype(snapshot.column).STARTS_RUNS
     if busy or all(failure.on_base for failure in event.failures):
-        return decision + explain(snapshot, because, Reason.CHECKS_RED)
-    return decision + change_state(policy, snapshot, CardState.BLOCKED, because, Reason.CHECKS_RED)
+        return decision + show_sentence(because, Reason.CHECKS_RED)
+    return decision + show_card(CardState.BLOCKED, because, Reason.CHECKS_RED)
 
 
 def _names(names: tuple[str, ...]) -> str:

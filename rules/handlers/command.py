@@ -2,13 +2,15 @@
 
 from dataclasses import replace
 from datetime import datetime
+from itertools import compress
 
 from ledger.event import Event
 from ledger.events.conversation import CommandGiven, CommandRefused
 from ledger.events.run import BY_PUSH, PlanRebound
 from ledger.rows.runs import RunRow
-from ledger.states import Door, Ending
+from ledger.states import Door, Ending, StopKind
 from rules.answers import answers
+from rules.card.state import list_steps
 from rules.card.trigger import is_to_come, was_before
 from rules.chatops.parser import APART, BOXES, door_of
 from rules.chatops.replies import AT_ONCE, about, say, talk_of
@@ -16,6 +18,7 @@ from rules.commands import block, ok
 from rules.handlers import check_buttons
 from rules.handlers.access import SENTENCES
 from rules.handlers.card_moved import UNKNOWN
+from rules.intents.internal import ShowCard
 from rules.intents.outbound import Decision, Intent, React, Say, UntickBoxes, WriteRunComment
 from rules.policy.model import Policy
 from rules.policy.roles import Role, role_of
@@ -35,20 +38,9 @@ ANSWERS = frozenset({"explain", "help", "status"})  # what they say is about eac
 OF_BOARD = ANSWERS | {"pause", "resume", "stop-all", "subscribe", "unsubscribe"}
 MAX_SHOWN = 2000  # characters of a form's text, in the comment that reports it
 _READS = (
-    "held",
-    "released",
-    "lifted",
-    "paced",
-    "unopened",
-    "halt",
-    "findings",
-    "made",
-    "workspaces",
-    "folder",
-    "past",
-    "compared",
-    "reruns",
-)
+    "place", "held", "released", "lifted", "paced", "unopened", "halt", "findings", "made", "workspaces",
+    "folder", "past", "compared", "reruns",
+)  # fmt: skip
 
 
 def with_the_first(snapshot: Snapshot, given: CommandGiven, handled: Decision, now: datetime) -> Decision:
@@ -85,9 +77,9 @@ def _first(snapshot: Snapshot, given: CommandGiven, now: datetime) -> _Done:
         case "pause" | "stop-all":
             return _find_stop(snapshot, "board" if command == "stop-all" else given.argument)
         case "resume" | "unblock" if snapshot.lifted is not None:
-            by, at = snapshot.lifted
+            at = snapshot.lifted.at
             at_once = (given.said_at or now) <= at + AT_ONCE and not is_to_come(at, now)
-            return (by if at_once else ""), "resumed it"
+            return (snapshot.lifted.by if at_once else ""), "resumed it"
         case "finish" if run is not None and run.alive:
             return snapshot.finish_by, f"let {run.run_id} finish"
         case "ok":
@@ -102,13 +94,13 @@ def _first(snapshot: Snapshot, given: CommandGiven, now: datetime) -> _Done:
 
 
 def _is_cancelled(run: RunRow) -> bool:
-    return run.stop_asked == "cancel" and run.ending in (None, Ending.CANCELLED)
+    return run.is_cancelling and run.ending in (None, Ending.CANCELLED)
 
 
 def _find_stop(snapshot: Snapshot, argument: str) -> _Done:
     scope = argument.strip().lower() or "card"
     run = snapshot.live_run
-    if scope == "card" and run is not None and run.stop_asked == "pause":
+    if scope == "card" and run is not None and run.stop_asked is StopKind.PAUSE:
         return run.stop_by, f"paused {run.run_id}"
     target = targets(snapshot).get(scope)
     same = (stop.by for stop in snapshot.stops if stop.scope == scope and stop.target == target)
@@ -141,7 +133,9 @@ def _obey(policy: Policy, snapshot: Snapshot, event: CommandGiven, now: datetime
         return say(snapshot, event, "That box was ticked before the newest run, so it changed nothing.")
     if snapshot.pull_card and event.command not in OF_BOARD:
         return say(snapshot, event, sentence(SENTENCES[snapshot.pull_card]))
-    decision = COMMANDS.load(event.command).handle(policy, snapshot, event, now)
+    handled = COMMANDS.load(event.command).handle(policy, snapshot, event, now)
+    is_new = (not isinstance(it, ShowCard) or list_steps(policy, snapshot, it) for it in handled.intents)
+    decision = Decision(tuple(compress(handled.intents, is_new)), handled.because)
     return with_the_first(snapshot, event, decision, now)
 
 

@@ -7,11 +7,11 @@ from ledger.states import CardState
 from rules.answers import answers
 from rules.card.column_actions import last_brief
 from rules.card.move_rights import is_dragged
-from rules.card.state import change_state, derive_state
 from rules.card.trigger import time_stamp
 from rules.chatops import listeners
 from rules.chatops.parser import parse
 from rules.handlers.card_moved import dragger
+from rules.intents.internal import show_card
 from rules.intents.outbound import AskAssistant, Decision, Say
 from rules.intents.rule_results import AddLabels, ExpandBody, FillField
 from rules.policy.model import Policy
@@ -67,7 +67,7 @@ def post_reply(policy: Policy, snapshot: Snapshot, event: AssistantReplied, now:
         return posted
     if snapshot.last_said > max(event.answers, snapshot.last_answered):
         return posted + Decision((AskAssistant(card, snapshot.last_said),), ("more was said meanwhile",))
-    return posted + derive_state(policy, snapshot)
+    return posted + show_card()
 
 
 @answers(AssistantFailed)
@@ -80,7 +80,7 @@ def assistant_failed(policy: Policy, snapshot: Snapshot, event: AssistantFailed,
     posted += begin_run(policy, snapshot, event.rule, now)
     if not policy.archetype(snapshot.column).HAS_ASSISTANT:
         return posted
-    return posted + change_state(policy, snapshot, CardState.BLOCKED, because)
+    return posted + show_card(CardState.BLOCKED, because)
 
 
 def _answer_untrusted(snapshot: Snapshot, event: PersonSaid) -> Decision:

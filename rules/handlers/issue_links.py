@@ -8,7 +8,7 @@ from ledger.states import Reason, RunState
 from rules.answers import answers
 from rules.card.dependencies import ask_about_blockers, asks_about_part, why_waiting
 from rules.card.left_column import end_waiting
-from rules.card.state import derive_state, feedback_waits
+from rules.intents.internal import show_card
 from rules.intents.outbound import Decision, UpdateFace
 from rules.policy.model import Policy
 from rules.snapshot import Snapshot
@@ -23,11 +23,11 @@ def follow_other(policy: Policy, snapshot: Snapshot) -> Decision:
     if snapshot.archived or snapshot.only_shown or not policy.archetype(snapshot.column).STARTS_RUNS:
         return Decision()
     if run is None:
-        return derive_state(policy, snapshot) if other_run else Decision()
+        return show_card() if other_run else Decision()
     same = other_run is not None and (run.mode, run.asked) == (FIX, other_run.asked)
-    if other_run is None or not same or run.begun or feedback_waits(snapshot):
+    if other_run is None or not same or run.begun or snapshot.feedback_waits:
         waits = run.state is RunState.QUEUED and snapshot.because
-        return derive_state(policy, snapshot) if waits else Decision()
+        return show_card() if waits else Decision()
     because = f"{other_run.run_id} on board {other_run.board} has done this work"
     return Decision((end_waiting(run, "superseded", because),), (because,))
 
@@ -53,4 +53,4 @@ def update_waiting(policy: Policy, snapshot: Snapshot) -> Decision:
     waits = why_waiting(policy, snapshot) is not None or asks_about_part(snapshot.question)
     if not waits and snapshot.reason is not Reason.DEPENDENCY:
         return Decision()
-    return derive_state(policy, snapshot) + ask_about_blockers(policy, snapshot, run.run_id)
+    return show_card() + ask_about_blockers(policy, snapshot, run.run_id)

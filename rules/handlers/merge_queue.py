@@ -4,15 +4,15 @@ which are rebased and checked without an agent."""
 from datetime import datetime
 from typing import Any
 
+from ledger.event import Event
 from ledger.events.pull import GroupFormed, GroupGone, MergeAwaited, MergeOutdated
-from ledger.events.run import CHECK, RunEnded, RunEvent
+from ledger.events.run import CHECK, RunEnded
 from ledger.states import CardState, Ending, Gate, Reason
 from rules.answers import answers
 from rules.card.column_actions import act
 from rules.card.move_rights import is_abandoned, is_dragged
-from rules.card.state import change_state, explain
 from rules.card.trigger import RuleTrigger, time_stamp
-from rules.intents.internal import QueueRun
+from rules.intents.internal import QueueRun, show_card, show_sentence
 from rules.intents.outbound import CancelMerge, CheckGroup, Decision, Say
 from rules.policy.model import Policy
 from rules.runs import check_only
@@ -32,12 +32,12 @@ def wait_for_turn(policy: Policy, snapshot: Snapshot) -> Decision:
     """Let the card wait behind the others, and say at which place."""
     ahead = snapshot.lane_ahead
     because = f"approved, {ordinal(len(ahead) + 1)} in the merge lane behind #{ahead[-1]}"
-    return change_state(policy, snapshot, CardState.BLOCKED, because, Reason.MERGE_LANE)
+    return show_card(CardState.BLOCKED, because, Reason.MERGE_LANE)
 
 
 def lead(policy: Policy, snapshot: Snapshot, pull: CardPull) -> Decision:
     because = f"1st in the merge lane: merging pull request #{pull.number}"
-    return change_state(policy, snapshot, CardState.BLOCKED, because, Reason.MERGE_TURN)
+    return show_card(CardState.BLOCKED, because, Reason.MERGE_TURN)
 
 
 def advance_lane(policy: Policy, snapshot: Snapshot, now: datetime) -> Decision:
@@ -71,12 +71,12 @@ def begin_rebase(policy: Policy, snapshot: Snapshot, now: datetime) -> Decision:
         return Decision()
     lately = count_recent_checks(snapshot.checks, now)
     if lately >= policy.limits.automatic_runs_per_hour:
-        return explain(snapshot, f"{lately} checks began within an hour: /cardinal check starts another")
+        return show_sentence(f"{lately} checks began within an hour: /cardinal check starts another")
     queued = QueueRun(snapshot.card_id, CHECK, BY_MERGE, plan_required=False, rebases=True)
     return Decision((queued,), (f"another pull request was merged: #{pull.number} is rebased and checked",))
 
 
-def follow_check(policy: Policy, snapshot: Snapshot, event: RunEvent, now: datetime) -> Decision:
+def follow_check(policy: Policy, snapshot: Snapshot, event: Event, now: datetime) -> Decision:
     """Follow a run that only checks; at its end the branch is rebased if another was merged meanwhile."""
     if isinstance(event, RunEnded) and snapshot.open_pull and not snapshot.archived:
         if event.reason == CONFLICT:
@@ -100,7 +100,7 @@ def _say_stuck(snapshot: Snapshot, event: RunEnded) -> Decision:
     """Say why the branch could not be rebased, and the next step."""
     because = plain(event.detail, 500)
     say = Say(snapshot.card_id, f"rebase:{event.run_id}", sentence(because), "pull")
-    return explain(snapshot, because) + Decision((say,))
+    return show_sentence(because) + Decision((say,))
 
 
 @answers(MergeAwaited)
@@ -114,7 +114,7 @@ def explain_merge_wait(policy: Policy, snapshot: Snapshot, event: MergeAwaited, 
         if event.because:
             awaits = plain(event.because, 160)
             because = f"pull request #{pull.number} is waiting for {awaits}, and GitHub merges it then"
-        return explain(snapshot, because, Reason.MERGE_QUEUE) + cancel_merge_if_unwanted(policy, snapshot)
+        return show_sentence(because, Reason.MERGE_QUEUE) + cancel_merge_if_unwanted(policy, snapshot)
     here = _merge_step(policy, snapshot) is not None
     if not here and is_dragged(policy, snapshot):
         return Decision((), ("the card has left the column in which it is merged",))
@@ -125,7 +125,7 @@ def explain_merge_wait(policy: Policy, snapshot: Snapshot, event: MergeAwaited, 
     )
     # Nobody looks at a card in its last column again: the comment calls for somebody.
     notice = Say(card, f"unmerged:{time_stamp(now)}", sentence(because), "pull")
-    return change_state(policy, snapshot, CardState.BLOCKED, because) + Decision((notice,))
+    return show_card(CardState.BLOCKED, because) + Decision((notice,))
 
 
 @answers(GroupFormed)
@@ -141,7 +141,7 @@ def report_group(policy: Policy, snapshot: Snapshot, event: GroupFormed, now: da
     if snapshot.live_run:
         return decision
     because = WAITS["queue"].format(number=event.number)
-    return decision + explain(snapshot, because, Reason.MERGE_QUEUE)
+    return decision + show_sentence(because, Reason.MERGE_QUEUE)
 
 
 @answers(GroupGone)
@@ -151,7 +151,7 @@ def withdraw_wait(policy: Policy, snapshot: Snapshot, event: GroupGone, now: dat
     if pull is None or pull.awaits or event.reason != "dequeued" or snapshot.reason is not Reason.MERGE_QUEUE:
         return Decision((), ("the outcome of the merge is told apart",))
     because = f"pull request #{event.number} has left GitHub's merge queue without being merged"
-    return explain(snapshot, because)
+    return show_sentence(because)
 
 
 @answers(MergeOutdated)
@@ -162,15 +162,15 @@ def bring_up_to_date(policy: Policy, snapshot: Snapshot, event: MergeOutdated, n
         return Decision((), ("the card has left the merge lane since",))
     first = "1st in the merge lane: it is rebased on the newest base and checked there, then merged"
     if snapshot.live_check:
-        return explain(snapshot, first, Reason.MERGE_TURN)
+        return show_sentence(first, Reason.MERGE_TURN)
     begun = begin_rebase(policy, snapshot, now)
     if any(isinstance(intent, QueueRun) for intent in begun.intents):
-        return begun + explain(snapshot, first, Reason.MERGE_TURN)
+        return begun + show_sentence(first, Reason.MERGE_TURN)
     # The next one gets its turn; nobody looks at a card in its last column again.
-    why = "; ".join(begun.because) or "it cannot be rebased now"
+    why = "; ".join(map(str, begun.because)) or "it cannot be rebased now"
     because = f"pull request #{pull.number} left the merge lane: {why}, then say /cardinal retry"
     say = Say(snapshot.card_id, f"lane:{event.head}:{event.base}", sentence(because), "pull")
-    return explain(snapshot, because) + Decision((say,))
+    return show_sentence(because) + Decision((say,))
 
 
 def cancel_merge_if_unwanted(policy: Policy, snapshot: Snapshot, *, moved: bool = False) -> Decision:

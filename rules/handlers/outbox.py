@@ -7,9 +7,10 @@ from ledger.events.publication import EntryGivenUp, EntryHeld
 from ledger.ids import RunId
 from ledger.states import CardState
 from rules.answers import answers
-from rules.card.state import change_state, derive, derive_state, explain
+from rules.card.state import derive
 from rules.card.trigger import time_stamp
 from rules.handlers import check_buttons
+from rules.intents.internal import show_card, show_sentence
 from rules.intents.outbound import Decision, Say, WriteRunComment
 from rules.policy.model import Policy
 from rules.snapshot import Snapshot
@@ -80,13 +81,13 @@ def block_given_up(policy: Policy, snapshot: Snapshot, event: EntryGivenUp, now:
         return Decision((), (f"{plain(event.act, 40)} was given up: {plain(event.because, 160)}",))
     because = f"{failed}: {plain(event.because, 200)}"
     if _is_overtaken(policy, snapshot, event.act):
-        return derive_state(policy, snapshot) + Decision((), (f"{because}; that is overtaken",))
+        return show_card() + Decision((), (f"{because}; that is overtaken",))
     if snapshot.live_run:
         # The run's own state is the truer one; the sentence is shown beside it.
-        return explain(snapshot, because)
+        return show_sentence(because)
     # Nobody looks at a card in its last column again: the comment calls for somebody.
     notice = Say(snapshot.card_id, f"given-up:{time_stamp(now)}", sentence(because))
-    blocked = change_state(policy, snapshot, CardState.BLOCKED, because) + Decision((notice,))
+    blocked = show_card(CardState.BLOCKED, because) + Decision((notice,))
     return blocked + check_buttons.check(snapshot)  # with a button for another attempt
 
 
@@ -97,7 +98,7 @@ def still_refused(policy: Policy, snapshot: Snapshot, event: EntryHeld, now: dat
     if what is None or snapshot.archived:
         return Decision((), (f"{plain(event.act, 40)} is held: {plain(event.because, 160)}",))
     if not event.because:
-        return derive_state(policy, snapshot)
+        return show_card()
     return _tell(snapshot, event, "held", f"so far {what}")
 
 
@@ -105,7 +106,7 @@ def _tell(snapshot: Snapshot, event: EntryGivenUp | EntryHeld, kind: str, what: 
     """Show the failure on the card's face, and say it once, unless a comment is the act that failed."""
     text = sentence(f"{what}: {plain(event.because, 300)}")
     notice = Say(snapshot.card_id, f"{kind}:{event.key}", text)
-    return explain(snapshot, plain(text, 300)) + Decision(() if event.act == "say" else (notice,))
+    return show_sentence(plain(text, 300)) + Decision(() if event.act == "say" else (notice,))
 
 
 def _is_overtaken(policy: Policy, snapshot: Snapshot, act: str) -> bool:
@@ -135,31 +136,22 @@ def _is_wanted(event: EntryGivenUp) -> bool:
 def _unmade(snapshot: Snapshot, event: EntryGivenUp, now: datetime) -> Decision:
     """Report a card that a person or an agent wanted and that could not be made, and how to try again."""
     because = f"{plain(event.key, 40)} was given up: {plain(event.because, 160)}"
-    if (proposed := snapshot.proposed) is not None:
-        text = (
-            f"The card that {proposed.run_id} proposed in {proposed.repository} could not be made as agreed: "
-        )
-        return Decision(
-            (
-                Say(
-                    snapshot.card_id,
-                    f"given-up:{time_stamp(now)}",
-                    sentence(text + plain(event.because, 300)),
-                ),
-            ),
-            (because,),
-        )
-    run_id, _, number = event.key.removeprefix("card:").partition(":")
-    findings = snapshot.findings
+    about, (run_id, _, number) = f"given-up:{time_stamp(now)}", event.key.removeprefix("card:").partition(":")
+    proposed, findings = snapshot.proposed, snapshot.findings
     known = range(1, len(findings.follow_ups) + 1) if findings and findings.run_id == run_id else ()
-    if number in map(str, known):
+    if proposed is not None:
+        text = (
+            f"The card that {proposed.run_id} proposed in {proposed.repository} could not be made as agreed"
+        )
+        text = sentence(f"{text}: {plain(event.because, 300)}")
+    elif number in map(str, known):
         text = f"Follow-up {number} of {run_id} could not be made: {plain(event.because, 200)}. "
         text += f"`/cardinal follow-up {run_id}:{number}` tries again."
-        return Decision((Say(snapshot.card_id, f"given-up:{time_stamp(now)}", text),), (because,))
-    text = f"A card that {run_id} asked for could not be made: {plain(event.because, 300)}. "
-    text += f"`cardinal replay --acts {event.key}` tries again."
-    # By its key: of one run several cards can be given up in the same moment.
-    return Decision((Say(snapshot.card_id, f"given-up:{event.key}", text),), (because,))
+    else:
+        about = f"given-up:{event.key}"  # of one run several cards can be given up in the same moment
+        text = f"A card that {run_id} asked for could not be made: {plain(event.because, 300)}. "
+        text += f"`cardinal replay --acts {event.key}` tries again."
+    return Decision((Say(snapshot.card_id, about, text),), (because,))
 
 
 def _tell_unlinked(snapshot: Snapshot, event: EntryGivenUp) -> Decision:
@@ -176,4 +168,4 @@ def tell_undecided(policy: Policy, snapshot: Snapshot, event: DecisionFailed, no
     """Say on the card that something about it was passed by."""
     error = plain(event.because.partition(":")[0], 60)
     because = f"Cardinal failed at event {event.seq} ({error}): please report this"
-    return explain(snapshot, because)
+    return show_sentence(because)

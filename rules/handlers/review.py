@@ -6,16 +6,16 @@ from ledger.events.board import ABANDONED, CardArchived, IssueClosed, IssueReope
 from ledger.events.conversation import PersonSaid
 from ledger.events.pull import PullChanged, PullOpened, ReviewDismissed, ReviewSubmitted
 from ledger.events.run import RunStopAsked
-from ledger.states import CardState, Ending
+from ledger.states import CardState, Ending, StopKind
 from rules.answers import answers
 from rules.card.column_actions import act, has_action
 from rules.card.left_column import end_waiting, only_waits
 from rules.card.move_rights import is_abandoned, is_dragged, merges
 from rules.card.routes import plan_route
-from rules.card.state import change_state, derive_state, explain
 from rules.card.trigger import CLOCKS_APART, RuleTrigger, is_to_come
 from rules.columns.review import changes_asked
 from rules.handlers import comment
+from rules.intents.internal import show_card, show_sentence
 from rules.intents.outbound import (
     ClosePull,
     Decision,
@@ -57,16 +57,14 @@ def take_review(policy: Policy, snapshot: Snapshot, event: ReviewSubmitted, now:
     request = changes_asked(snapshot)
     if onward := _send_on(policy, snapshot, event):
         goes = f"the card goes to {plain(onward.column, 60)} for it, as its policy says"
-        return change_state(policy, snapshot, CardState.CHANGES_REQUESTED, goes) + Decision(
-            (onward,), (goes,)
-        )
+        return show_card(CardState.CHANGES_REQUESTED, goes) + Decision((onward,), (goes,))
     if policy.archetype(snapshot.column).STARTS_RUNS:
         request = request.replace("drag the card to", "comment /cardinal retry, or drag the card again to")
     else:
         request += " (or comment /cardinal retry once it is there)"
     text = f"{request[0].upper()}{request[1:]}."
     notice = Decision((Say(snapshot.card_id, f"review:{event.review_id}", text, "pull"),))
-    return change_state(policy, snapshot, CardState.CHANGES_REQUESTED, request) + notice
+    return show_card(CardState.CHANGES_REQUESTED, request) + notice
 
 
 def _send_on(policy: Policy, snapshot: Snapshot, event: ReviewSubmitted) -> MoveCard | None:
@@ -80,13 +78,13 @@ def _show_approval(policy: Policy, snapshot: Snapshot, event: ReviewSubmitted, n
     """Show an approval; merge in a last column only if it was approved before somebody dragged it there."""
     column = policy.column(snapshot.column)
     if column is None or not policy.archetype(snapshot.column).IS_FINAL or not snapshot.open_pull:
-        return derive_state(policy, snapshot)
+        return show_card()
     moved_at, said_at = snapshot.moved_at, event.submitted_at
     missed = said_at is not None and said_at <= moved_at + CLOCKS_APART and not is_to_come(moved_at, now)
     if missed and snapshot.state is CardState.BLOCKED and is_dragged(policy, snapshot):
         trigger = RuleTrigger(f"review:{event.review_id}", event.author, now)
         return act(policy, snapshot, column.entry_actions, trigger)
-    return explain(snapshot, "it is approved: drag the card here again, or /cardinal retry, to merge it")
+    return show_sentence("it is approved: drag the card here again, or /cardinal retry, to merge it")
 
 
 @answers(ReviewDismissed, unsettles_merge=True)
@@ -95,8 +93,8 @@ def forget_review(policy: Policy, snapshot: Snapshot, event: ReviewDismissed, no
         return Decision()
     derived = policy.archetype(snapshot.column).AFTER_DISMISSAL
     if snapshot.verdict == "none" and derived:
-        return change_state(policy, snapshot, derived.state, derived.because)
-    return derive_state(policy, snapshot)
+        return show_card(derived.state, derived.because)
+    return show_card()
 
 
 @answers(PullOpened, changes_check=True)
@@ -118,9 +116,9 @@ def apply_earlier_end(policy: Policy, snapshot: Snapshot, event: PullOpened, now
             f"to merge pull request #{event.number}, drag the card out and in again, or say /cardinal retry"
         )
         notice = Say(card, f"late-pull:{event.number}", sentence(because), "pull")
-        return decision + change_state(policy, snapshot, CardState.BLOCKED, because) + Decision((notice,))
+        return decision + show_card(CardState.BLOCKED, because) + Decision((notice,))
     # It may have been held or given up, and the card says so.
-    return decision if snapshot.live_run or not run else decision + derive_state(policy, snapshot)
+    return decision if snapshot.live_run or not run else decision + show_card()
 
 
 @answers(PullChanged, unsettles_merge=True, changes_check=True)
@@ -135,14 +133,14 @@ def follow_pull(policy: Policy, snapshot: Snapshot, event: PullChanged, now: dat
         reopened = blocked and policy.archetype(snapshot.column).HAS_REVIEWS
         decision = check_push(policy, snapshot, now)
         decision = decision if decision.intents else _stays_draft(snapshot)
-        return face + (derive_state(policy, snapshot) if reopened else Decision()) + decision
+        return face + (show_card() if reopened else Decision()) + decision
     stopped = _stop(snapshot, f"pull request #{event.number} was {event.state}")
     if event.state == "closed":
-        return stopped + face + (Decision() if snapshot.live_run else derive_state(policy, snapshot))
+        return stopped + face + (Decision() if snapshot.live_run else show_card())
     column = policy.column(snapshot.column)
     deletes = column is not None and has_action(column.entry_actions, "delete_branch")
     deleted: tuple[Intent, ...] = (DeleteBranch(card, pull.branch),) if deletes else ()
-    return stopped + Decision(deleted) + derive_state(policy, snapshot) + face
+    return stopped + Decision(deleted) + show_card() + face
 
 
 def _stays_draft(snapshot: Snapshot) -> Decision:
@@ -151,7 +149,7 @@ def _stays_draft(snapshot: Snapshot) -> Decision:
     waits = snapshot.state is CardState.WORK_COMPLETE and run is not None and run.has_finished_work
     if pull is None or not (waits and pull.draft) or not (because := why_not(pull)):
         return Decision()
-    return explain(snapshot, f"pull request #{pull.number} stays a draft: {because}")
+    return show_sentence(f"pull request #{pull.number} stays a draft: {because}")
 
 
 @answers(IssueClosed, unsettles_merge=True, reads=("reruns",))
@@ -166,32 +164,30 @@ def serve_close(policy: Policy, snapshot: Snapshot, event: IssueClosed, now: dat
     if event.reason in ABANDONED and not event.trusted:
         because = f"the issue was closed as {how} by {by}, who may not give it up: archive the card to do so"
         if snapshot.live_run:
-            return explain(snapshot, because)
+            return show_sentence(because)
         if policy.archetype(snapshot.column).IS_FINAL:
-            return derive_state(policy, snapshot)
-        return change_state(policy, snapshot, CardState.BLOCKED, because)
+            return show_card()
+        return show_card(CardState.BLOCKED, because)
     if event.reason in ABANDONED:
         because = f"{by} closed the issue as {how}"
         given_up = abandon(snapshot, because) + stop_all_reruns(snapshot, because)
         if snapshot.live_run:
             return given_up
         done = policy.archetype(snapshot.column).IS_FINAL
-        return given_up + change_state(
-            policy, snapshot, CardState.DONE if done else CardState.BLOCKED, because
-        )
+        return given_up + show_card(CardState.DONE if done else CardState.BLOCKED, because)
     run = snapshot.live_run
     if run and event.trusted and only_waits(run):
         because = f"{by} closed the issue as {how} before {run.run_id} began: reopen it, then /cardinal retry"
         return Decision((end_waiting(run, "superseded", because),), (because,))
     if run:
         return Decision((), (f"{run.run_id} continues: the issue was closed as {how}",))
-    return derive_state(policy, snapshot)
+    return show_card()
 
 
 @answers(IssueReopened)
 def show_reopened(policy: Policy, snapshot: Snapshot, event: IssueReopened, now: datetime) -> Decision:
     """Show the card again as its run and pull request say; it starts nothing by itself."""
-    return derive_state(policy, snapshot) if not snapshot.closed else Decision()
+    return show_card() if not snapshot.closed else Decision()
 
 
 @answers(CardArchived, by_mover=True, unsettles_merge=True, reads=("reruns",))
@@ -201,7 +197,7 @@ def retire_card(policy: Policy, snapshot: Snapshot, event: CardArchived, now: da
         return Decision((), ("the card is back on the board",))
     because = f"the card left the board ({plain(event.reason, 60)})"
     given_up = abandon(snapshot, because) + stop_all_reruns(snapshot, because)
-    return given_up + change_state(policy, snapshot, CardState.ARCHIVED, because)
+    return given_up + show_card(CardState.ARCHIVED, because)
 
 
 def abandon(snapshot: Snapshot, because: str) -> Decision:
@@ -216,7 +212,7 @@ def abandon(snapshot: Snapshot, because: str) -> Decision:
 def _stop(snapshot: Snapshot, because: str) -> Decision:
     """Stop the live run and the check of the pull request: their results are of no use any more."""
     run, check = snapshot.live_run, snapshot.live_check
-    ids = [run.run_id] if run is not None and run.stop_asked != "cancel" else []
+    ids = [run.run_id] if run is not None and not run.is_cancelling else []
     ids += [check.run_id] if check is not None and not check.stop_by else []
-    stops = tuple(RunStopAsked(run_id, "cancel", "policy", because) for run_id in ids)
+    stops = tuple(RunStopAsked(run_id, StopKind.CANCEL, "policy", because) for run_id in ids)
     return Decision(stops, (because,) if stops else ())

@@ -21,12 +21,12 @@ from rules.card.dependencies import ask_about_blockers
 from rules.card.left_column import end_waiting, release_card
 from rules.card.move_rights import guard_entry
 from rules.card.routes import plan_route
-from rules.card.state import derive, derive_state
+from rules.card.state import derive
 from rules.card.stops import describe_stop
 from rules.card.trigger import time_stamp
 from rules.handlers import ci, failed_run, job
 from rules.handlers.card_moved import enter_column
-from rules.intents.internal import QueueRun
+from rules.intents.internal import QueueRun, show_card
 from rules.intents.outbound import (
     AnswerThread,
     CreateCard,
@@ -134,7 +134,7 @@ def show_step(policy: Policy, snapshot: Snapshot, event: runs.RunEvent, now: dat
     run = _newest(snapshot, event)
     if run is None:
         return show_run(policy, snapshot, event, now)
-    decision = show_run(policy, snapshot, event, now) + derive_state(policy, snapshot)
+    decision = show_run(policy, snapshot, event, now) + show_card()
     waits = isinstance(event, runs.RunStepped) and event.after is RunState.AWAITING_APPROVAL
     if waits or not isinstance(event, runs.RunStepped):
         decision += _ticker(snapshot) + _report_early(snapshot)
@@ -160,7 +160,7 @@ def files_known(
 def _meanwhile(snapshot: Snapshot, run: RunRow, event: runs.RunEvent) -> Decision:
     """Return requests that reached a run too late for its worker."""
     card = snapshot.card_id
-    if run.state in WAITING and run.stop_asked == "cancel":
+    if run.state in WAITING and run.is_cancelling:
         end = end_waiting(run, "cancelled", f"{run.stop_why} ({run.stop_by})")
         return Decision((end,), (f"{run.run_id} was cancelled meanwhile",))
     if not isinstance(event, runs.RunParked) or run.state is not RunState.PARKED:
@@ -198,7 +198,7 @@ def question_asked(policy: Policy, snapshot: Snapshot, event: runs.QuestionAsked
     """Post the question, and show the card as waiting for a person."""
     post = PostQuestion(snapshot.card_id, event.run_id, event.question_id)
     decision = show_run(policy, snapshot, event, now) + _ticker(snapshot)
-    state = derive_state(policy, snapshot) if _newest(snapshot, event) else Decision()
+    state = show_card() if _newest(snapshot, event) else Decision()
     return Decision((post,), (f"{event.run_id} asks",)) + state + decision
 
 
@@ -206,7 +206,7 @@ def question_asked(policy: Policy, snapshot: Snapshot, event: runs.QuestionAsked
 def write_answer(policy: Policy, snapshot: Snapshot, event: runs.QuestionAnswered, now: datetime) -> Decision:
     settled = PostQuestion(snapshot.card_id, event.run_id, event.question_id)
     run = _newest(snapshot, event)
-    state = derive_state(policy, snapshot) if run else Decision()
+    state = show_card() if run else Decision()
     if run and run.state is RunState.QUEUED:
         state += ask_about_blockers(policy, snapshot, run.run_id)
     record = Decision((settled,), (f"{event.by} answered",)) + _make_agreed_card(snapshot, event)
@@ -314,15 +314,10 @@ def finish_run(policy: Policy, snapshot: Snapshot, event: runs.RunEnded, now: da
     if run is None:
         return report + decision
     if run.is_adopted:  # what its end led to is done, or for people to decide
-        return report + decision + derive_state(policy, snapshot)
+        return report + decision + show_card()
     delivered = _deliver(snapshot, event) if run.mode == FIX else Decision()
-    return (
-        report
-        + _close_boxes(snapshot, run)
-        + delivered
-        + decision
-        + _onward(policy, snapshot, run, event, now)
-    )
+    report += _close_boxes(snapshot, run) + delivered + decision
+    return report + _onward(policy, snapshot, run, event, now)
 
 
 def _last_word(card: CardId, run: RunRow | None, event: runs.RunEnded) -> Intent:
@@ -362,7 +357,7 @@ def _report_early(snapshot: Snapshot) -> Decision:
 
 def _onward(policy: Policy, snapshot: Snapshot, run: RunRow, event: runs.RunEnded, now: datetime) -> Decision:
     if snapshot.held_back:
-        return derive_state(policy, snapshot) + release_card(snapshot, now)
+        return show_card() + release_card(snapshot, now)
     if not same_column(snapshot.column, run.column):
         # It was let go at once; now that the run has ended, it is served.
         return guard_entry(policy, snapshot, enter_column(policy, snapshot, now), now)
@@ -372,9 +367,9 @@ def _onward(policy: Policy, snapshot: Snapshot, run: RunRow, event: runs.RunEnde
     another = failed_run.try_another(policy, snapshot, run, event, now)
     move = None if another.intents else _find_way(policy, snapshot, run, event)
     if move is None:
-        return derive_state(policy, snapshot) + red + another
+        return show_card() + red + another
     onward = Decision((move,), (*another.because, f"the policy moves it to {move.column}"))
-    return derive_state(policy, snapshot) + onward
+    return show_card() + onward
 
 
 def _find_way(policy: Policy, snapshot: Snapshot, run: RunRow, event: runs.RunEnded) -> MoveCard | None:

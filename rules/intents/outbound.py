@@ -378,10 +378,13 @@ class RunTask(Intent):
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """Intents, and a short sentence for each thing that was considered. An event without news is dropped."""
+    """Intents, and a short sentence for each thing that was considered. An event without news is dropped.
+
+    An intent among the sentences stands for the one that it leads to.
+    """
 
     intents: tuple[Intent | RuleEvent, ...] = ()
-    because: tuple[str, ...] = ()
+    because: tuple[str | Intent, ...] = ()
 
     def __add__(self, other: "Decision") -> "Decision":
         return Decision(self.intents + other.intents, self.because + other.because)

@@ -2,13 +2,13 @@
 
 from datetime import datetime
 
-from ledger.events.run import BY_PUSH, CHECK, RunEnded, RunEvent
+from ledger.event import Event
+from ledger.events.run import BY_PUSH, CHECK, RunEnded
 from ledger.states import Ending, Gate
 from rules.card.column_actions import act, has_action
 from rules.card.move_rights import is_dragged
-from rules.card.state import derive_state, explain
 from rules.card.trigger import RuleTrigger
-from rules.intents.internal import QueueRun
+from rules.intents.internal import QueueRun, show_card, show_sentence
 from rules.intents.outbound import Decision, Say, UpdatePull
 from rules.policy.model import Policy
 from rules.runs.gate import count_recent_checks, leaves_draft, why_not
@@ -45,11 +45,11 @@ def check_push(policy: Policy, snapshot: Snapshot, now: datetime) -> Decision:
     lately = count_recent_checks(snapshot.checks, now)
     if lately >= policy.limits.automatic_runs_per_hour:
         because = f"{lately} checks began within an hour: /cardinal check starts another"
-        return explain(snapshot, because)
+        return show_sentence(because)
     return begin_check(snapshot, BY_PUSH)
 
 
-def follow_check(policy: Policy, snapshot: Snapshot, event: RunEvent, now: datetime) -> Decision:
+def follow_check(policy: Policy, snapshot: Snapshot, event: Event, now: datetime) -> Decision:
     """Follow a run that only checks: it is no attempt at the card, so only its end matters to that."""
     if not isinstance(event, RunEnded):
         return Decision((), ("a run that only checks moves no card",))
@@ -71,7 +71,7 @@ def _onward(policy: Policy, snapshot: Snapshot, event: RunEnded, because: str, n
     message = because and f"pull request #{snapshot.pull.number if snapshot.pull else ''}: {because}"
     if because:
         line = plain(message, 300)
-        decision = explain(snapshot, line)
+        decision = show_sentence(line)
         if not policy.archetype(snapshot.column).IS_FINAL:
             return decision
         # Nobody looks at a card in its last column again: the comment calls for somebody.
@@ -87,4 +87,4 @@ def _onward(policy: Policy, snapshot: Snapshot, event: RunEnded, because: str, n
     wanted = wanted or bool(column and has_action(column.entry_actions, "ready"))
     ready = leaves_draft(snapshot, event.run_id) if wanted else Decision()
     # Where there are no drafts, the title says that it is not ready.
-    return derive_state(policy, snapshot, because) + ready + Decision((UpdatePull(snapshot.card_id),))
+    return show_card(because=because) + ready + Decision((UpdatePull(snapshot.card_id),))

@@ -6,11 +6,10 @@ from ledger.events.board import StopLifted, StopOrdered
 from ledger.events.run import RunRequeued, RunStopAsked
 from ledger.ids import BoardId
 from ledger.rows.stops import StopRow
-from ledger.states import RUN_HELD, Reason
-from rules.card.state import derive_state
+from ledger.states import RUN_HELD, Reason, StopKind
 from rules.card.stops import describe_block, describe_stop
+from rules.intents.internal import show_card
 from rules.intents.outbound import Decision
-from rules.policy.model import Policy
 from rules.snapshot import Snapshot
 from rules.text import code
 
@@ -38,15 +37,13 @@ def spread_stop(snapshot: Snapshot, event: StopOrdered | StopLifted) -> Decision
     if snapshot.board_id != event.board_id or not _covers(snapshot, event.scope, event.target):
         return Decision()
     if isinstance(event, StopOrdered):
-        stops = []
+        stops, why = [], _WHY[event.scope]
         if run is not None and run.state in RUN_HELD and not run.stop_asked:
-            stops += [(run.run_id, "pause")]
-        if check is not None:
-            stops += [(check.run_id, "cancel")]  # it has no session that could go on
+            stops.append(RunStopAsked(run.run_id, StopKind.PAUSE, event.by, why))
+        if check is not None:  # it has no session that could go on
+            stops.append(RunStopAsked(check.run_id, StopKind.CANCEL, event.by, why))
         because = (f"the {event.scope} {code(event.target)} is stopped",) if stops else ()
-        why = _WHY[event.scope]
-        orders = (RunStopAsked(run_id, how, event.by, why) for run_id, how in stops)
-        return Decision(tuple(orders), because)
+        return Decision(tuple(stops), because)
     if run is None:
         return Decision()
     # A person's own pause outlives the switch, and so does a wider switch that is still on.
@@ -56,10 +53,10 @@ def spread_stop(snapshot: Snapshot, event: StopOrdered | StopLifted) -> Decision
     return Decision((RunRequeued(run.run_id, "resumed", by=event.by),), (f"the {event.scope} is resumed",))
 
 
-def show_block(policy: Policy, snapshot: Snapshot) -> Decision:
+def show_block(snapshot: Snapshot) -> Decision:
     """Show on a card that somebody has blocked it, or does so no more."""
     blocked = describe_block(snapshot.stops, snapshot.card_id) or snapshot.reason is Reason.BLOCKED
-    return derive_state(policy, snapshot) if blocked else Decision()
+    return show_card() if blocked else Decision()
 
 
 def _covers(snapshot: Snapshot, scope: str, target: str) -> bool:

@@ -6,7 +6,7 @@ from ledger.events.run import RunEnded, RunEvent, RunParked, RunQueued, RunStopA
 from ledger.ids import CardId
 from ledger.model.run_modes import INVESTIGATE
 from ledger.rows.runs import RunRow
-from ledger.states import Ending, RunState
+from ledger.states import Ending, RunState, StopKind
 from rules.card.left_column import end_waiting
 from rules.intents.outbound import Decision, Intent, PostReport, UpdateTicker, WriteFindings, WriteRunComment
 from rules.policy.column import ColumnPolicy, Tools
@@ -65,8 +65,8 @@ def follow_rerun(snapshot: Snapshot, run: RunRow, event: RunEvent) -> Decision:
 
 def stop_all_reruns(snapshot: Snapshot, because: str) -> Decision:
     """Cancel the live reruns of a card that is given up: nobody would compare them, or could cancel them."""
-    live = (run for run in snapshot.reruns if run.stop_asked != "cancel")
-    return Decision(tuple(RunStopAsked(run.run_id, "cancel", "policy", because) for run in live))
+    live = (run for run in snapshot.reruns if not run.is_cancelling)
+    return Decision(tuple(RunStopAsked(run.run_id, StopKind.CANCEL, "policy", because) for run in live))
 
 
 def stop_rerun(run: RunRow, event: StopOrdered) -> Decision:
@@ -74,7 +74,7 @@ def stop_rerun(run: RunRow, event: StopOrdered) -> Decision:
     named = {"board": run.board_id, "column": run.column, "card": run.card_id}
     if run.board_id != event.board_id or named[event.scope] != event.target or run.stop_asked:
         return Decision()
-    stop = RunStopAsked(run.run_id, "cancel", event.by, f"{event.scope} stopped")
+    stop = RunStopAsked(run.run_id, StopKind.CANCEL, event.by, f"{event.scope} stopped")
     return Decision((stop,), (f"the {event.scope} is stopped",))
 
 
@@ -85,4 +85,4 @@ def lose_access(run: RunRow, event: AccessLost) -> Decision:
     if not is_hit or event.reason == "permissions" or run.stop_asked:
         return Decision()
     because = f"{plain(event.target, 100)} is out of reach"
-    return Decision((RunStopAsked(run.run_id, "cancel", "policy", because),), (because,))
+    return Decision((RunStopAsked(run.run_id, StopKind.CANCEL, "policy", because),), (because,))

@@ -6,14 +6,13 @@ from datetime import datetime, timedelta
 
 from ledger.events.conversation import CommandGiven
 from ledger.model.run_modes import FIX, INVESTIGATE, PLACES
-from ledger.states import CardState, Door, Ending
+from ledger.states import CardState, Door, Ending, PullState, RunKind
 from rules.card.agent_choice import unknown_labels
-from rules.card.state import change_state, derive_state, feedback_waits
 from rules.card.target_repository import ask_repository as ask_for_repository
 from rules.card.target_repository import problem as unplaced
 from rules.chatops.parser import door_of
 from rules.chatops.replies import say
-from rules.intents.internal import QueueRun
+from rules.intents.internal import QueueRun, show_card
 from rules.intents.outbound import ConvertDraft, Decision
 from rules.policy.model import Policy
 from rules.runs.mode import Chosen, choose_by_command, choose_mode, in_workspace
@@ -35,7 +34,7 @@ def _barrier(policy: Policy, snapshot: Snapshot) -> str:
     """Return the obstacle on the card itself: not that its repository is unclear."""
     if snapshot.archived:
         return "the card left the board"
-    if snapshot.pull and snapshot.pull.state == "merged":
+    if snapshot.pull and snapshot.pull.state is PullState.MERGED:
         return f"pull request #{snapshot.pull.number} is merged: more work needs a new issue"
     if not policy.archetype(snapshot.column).STARTS_RUNS:
         return "no agent works in this column: drag the card to an execution column"
@@ -49,24 +48,22 @@ def _barrier(policy: Policy, snapshot: Snapshot) -> str:
 def start(policy: Policy, snapshot: Snapshot, *, by: str, now: datetime) -> Decision:
     """Queue a run for a card that entered, when there is something to do; else say why not."""
     if because := _barrier(policy, snapshot):
-        return derive_state(policy, snapshot, because)
+        return show_card(because=because)
     if unplaced(policy, snapshot):
         return ask_for_repository(policy, snapshot)
     if snapshot.is_draft:
         return Decision((ConvertDraft(snapshot.card_id),), ("a run needs an issue to talk on",))
     run, mode = snapshot.run, choose_mode(policy, snapshot).mode
     if run and run.is_adopted and run.ended_at and snapshot.moved_at and snapshot.moved_at <= run.ended_at:
-        return derive_state(policy, snapshot)  # that drag was served before the ledger was restored
+        return show_card()  # that drag was served before the ledger was restored
     done = bool(run and run.ending is Ending.SUCCEEDED and run.mode == mode)
     done = done or bool(snapshot.done_elsewhere and mode == FIX)
-    if done and (mode in PLACES or not feedback_waits(snapshot)):
-        return derive_state(
-            policy, snapshot, "there is nothing new to do; /cardinal retry starts another run"
-        )
+    if done and (mode in PLACES or not snapshot.feedback_waits):
+        return show_card(because="there is nothing new to do; /cardinal retry starts another run")
     lately = sum(1 for begun in snapshot.begun if now - begun < timedelta(hours=1))
     if lately >= policy.limits.automatic_runs_per_hour:
         said = f"{lately} runs began within an hour: is an automation dragging it? /cardinal retry starts one"
-        return change_state(policy, snapshot, CardState.BLOCKED, said)
+        return show_card(CardState.BLOCKED, said)
     return queue_card(policy, snapshot, by=by, door=Door.BOARD)
 
 
@@ -103,10 +100,10 @@ def queue_card(
     return queued + unknown_labels(policy, snapshot)
 
 
-def _waits_for_parts(policy: Policy, snapshot: Snapshot, kind: str) -> bool:
+def _waits_for_parts(policy: Policy, snapshot: Snapshot, kind: RunKind) -> bool:
     """Tell whether the run waits for the card's sub-issues; an answer to a review does not."""
     column = policy.column(snapshot.column)
-    return column is not None and column.sub_issues == "wait" and kind != "revision"
+    return column is not None and column.sub_issues == "wait" and kind is not RunKind.REVISION
 
 
 def start_as_told(policy: Policy, snapshot: Snapshot, given: CommandGiven, mode: str) -> Decision:
@@ -127,15 +124,15 @@ def start_as_told(policy: Policy, snapshot: Snapshot, given: CommandGiven, mode:
 def _fitting(policy: Policy, snapshot: Snapshot, by: str, mode: Chosen) -> tuple[QueueRun, str]:
     card, run, column = snapshot.card_id, snapshot.run, policy.column(snapshot.column)
     if mode.mode == INVESTIGATE:  # there is nothing that a plan would have to allow
-        kind = "retry" if run else "first"
+        kind = RunKind.RETRY if run else RunKind.FIRST
         return QueueRun(card, kind, by, plan_required=False), "an investigation"
     required = bool(column and column.plan_required)
-    if feedback_waits(snapshot) and mode.mode not in PLACES:
+    if snapshot.feedback_waits and mode.mode not in PLACES:
         because = f"a revision for {count(snapshot.pending_threads, 'review thread')}"
-        return QueueRun(card, "revision", by, plan_required=False), because
+        return QueueRun(card, RunKind.REVISION, by, plan_required=False), because
     if run is None:
-        return QueueRun(card, "first", by, plan_required=required), "the first run"
+        return QueueRun(card, RunKind.FIRST, by, plan_required=required), "the first run"
     # An approval was about one text and one policy: whoever edits later approves nothing.
     holds = run.plan_approved and not is_reworded(snapshot) and not list_changes_since(snapshot, "")
     again = required and not holds
-    return QueueRun(card, "retry", by, plan_required=again), f"again after {run.run_id}"
+    return QueueRun(card, RunKind.RETRY, by, plan_required=again), f"again after {run.run_id}"

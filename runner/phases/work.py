@@ -1,11 +1,12 @@
 """Phases with an agent at work: planning, working, repairing, reporting."""
 
+from collections.abc import Mapping
 from typing import NoReturn
 
 from ledger.events.agent import SessionLost, ToolAllowed
 from ledger.events.run import PlanApproved, Progressed
 from ledger.rows.limit_answers import AS_FAR, GO_ON, STOP, Code, Subject
-from ledger.states import RunState
+from ledger.states import RunKind, RunState
 from runner.agents.contract import READ_ONLY, Phase, Task
 from runner.branch.export import read_base_head
 from runner.errors import KilledError
@@ -24,7 +25,10 @@ _SUBJECTS = {
     ExceededLimit.TOKENS: Subject.TOKENS,
 }
 # The first turn of the work, by the kind of the run.
-_FIRST = {"revision": (Phase.REVISE, "revise"), "repair": (Phase.REPAIR, CI_TURN)}
+_FIRST: Mapping[str, tuple[Phase, str]] = {
+    RunKind.REVISION: (Phase.REVISE, "revise"),
+    RunKind.REPAIR: (Phase.REPAIR, CI_TURN),
+}
 _LOST = "The agent could not continue its session and started a new one with the full briefing"
 REPORTS = 1  # how often an agent that ended without a word is asked for its report
 

@@ -227,7 +227,7 @@ class RunLog:
         """Whether the card's pull request is up for review: out of draft, and a run finished its work."""
         with event_store.reading(self._engine) as db:
             card = cards.get(db, card_id)
-        return card is not None and card.pull_state == "open" and not (card.pull_draft or card.early_start)
+        return card is not None and card.has_open_pull and not (card.pull_draft or card.early_start)
 
     def _renewal_is_due(self) -> bool:
         return self._clock.monotonic() - self._renewed >= self._ttl_s / 3

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ledger.events.run import RunEvent, RunStepped, UsageMetered
 from ledger.events.turn import TurnStarted
-from ledger.states import Ending, RunState
+from ledger.states import Ending, RunKind, RunState
 from runner import agents
 from runner.run.log import RunLog
 from runner.supervisor import execute_run
@@ -49,7 +49,7 @@ def _one_run(agent: str) -> tuple[float, float, int, int]:
     """
     with _stand(agent) as stand:
         stand.scenario(revise=[EDIT, COMMIT, FINISH])
-        spec, log = stand.world.claim(stand.spec(planned=False, kind="revision"))
+        spec, log = stand.world.claim(stand.spec(planned=False, kind=RunKind.REVISION))
         times: list[tuple[float, RunEvent]] = []
 
         class Timed(RunLog):

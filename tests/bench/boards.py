@@ -24,7 +24,7 @@ from ledger.queries import cards as card_queries
 from ledger.queries import lanes
 from ledger.queries.card_filter import CardScope
 from ledger.queue import inbox, leases, outbox, refresh_requests
-from ledger.states import CardState, Ending, RunState
+from ledger.states import CardState, Ending, RunKind, RunState
 from ledger.views import cards
 from rules.policy.column import ColumnPolicy
 from runner.prompts.briefing import make_briefing
@@ -136,7 +136,7 @@ def _talked() -> Iterator[Event]:
 
 
 def _queued(run_id: RunId, card_id: CardId, attempt: int) -> RunQueued:
-    kind = "first" if attempt == 1 else "retry"
+    kind = RunKind.FIRST if attempt == 1 else RunKind.RETRY
     return RunQueued(
         run_id, card_id, attempt, kind, "In Progress", "acme/shop", f"cardinal/{card_id}", "scripted", "ann",
         "", SETTINGS.to_json(), True,

@@ -31,7 +31,7 @@ from ledger.events.run import (
 from ledger.ids import BoardId, CardId, QuestionId, RunId
 from ledger.log import event_store
 from ledger.queue import hosts
-from ledger.states import CardState, Ending, RunState
+from ledger.states import CardState, Ending, RunKind, RunState
 from rules.policy.column import ColumnPolicy
 from tests.bench.figures import Figure, percentile
 from tests.bot.flows.cardinal import Cardinal
@@ -206,8 +206,8 @@ def _run(
     """A run as its card's state has it: waiting, stopped at a question, failed, or done."""
     by = PEOPLE[len(run_id + card_id) * attempt % len(PEOPLE)]
     yield RunQueued(
-        run_id, card_id, attempt, "first" if attempt == 1 else "retry", "In Progress", "acme/shop",
-        f"cardinal/{card_id}", "scripted", by, "", SETTINGS, True,
+        run_id, card_id, attempt, RunKind.FIRST if attempt == 1 else RunKind.RETRY, "In Progress",
+        "acme/shop", f"cardinal/{card_id}", "scripted", by, "", SETTINGS, True,
     )  # fmt: skip
     if state is C.QUEUED:
         return

@@ -30,7 +30,7 @@ from ledger.events.run import (
 from ledger.ids import CardId, EntryKey, RunId
 from ledger.lifecycle.open import open_ledger
 from ledger.log import event_store
-from ledger.states import CardState, Ending, RunState
+from ledger.states import CardState, Ending, RunKind, RunState
 from tests.bench.figures import Figure
 from tests.ledger.samples import BOARD, NOW, board_seen
 
@@ -103,7 +103,7 @@ def _story(number: int) -> Iterator[Event]:
     yield CardSeen(card_id, BOARD, f"I{number}", *where)
     yield CardMoved(card_id, "Tasks", "In Progress", False, "ann", "write")
     place = ("In Progress", "acme/shop", f"cardinal/{card_id}", "scripted", "ann")
-    yield RunQueued(run_id, card_id, 1, "first", *place, "", "{}", False)
+    yield RunQueued(run_id, card_id, 1, RunKind.FIRST, *place, "", "{}", False)
     yield CardStateChanged(card_id, CardState.DRAFT, CardState.QUEUED, "waits for a worker")
     yield RunClaimed(run_id, 1, "worker", "host")
     yield CardStateChanged(card_id, CardState.QUEUED, CardState.WORKING, "at work")

@@ -17,6 +17,7 @@ from bot.outbox import subscribers
 from bot.web.site import layout
 from ledger.events.run import CommandChecked, QuestionAnswered, RunQueued, ToolUsed, UsageMetered
 from ledger.ids import RunId
+from ledger.states import RunKind
 from rules.chatops.notices import Subscriber
 from tests.bot.web.pages.test_cards import asked
 from tests.bot.web.pages.test_changes import checkpointed
@@ -122,7 +123,9 @@ def test_no_page_breaks_a_rule(inbox: Page, axe: bytes, town: Watched) -> None:
 
     template_rendered.connect(note, town.app)
     (queued,) = town.cardinal.events(RunQueued)
-    again = replace(queued, run_id=RunId("r9"), kind="rerun", again_of=queued.run_id, branch="cardinal/b")
+    again = replace(
+        queued, run_id=RunId("r9"), kind=RunKind.RERUN, again_of=queued.run_id, branch="cardinal/b"
+    )
     town.happens(again)
     inbox.add_init_script(axe.decode())
     place = inbox.url.rstrip("/")

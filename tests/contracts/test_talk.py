@@ -3,7 +3,7 @@
 import pytest
 
 from ledger.events.run import RunSteered, RunStopAsked
-from ledger.states import Ending
+from ledger.states import Ending, StopKind
 from runner.run.run_spec import ToolSpec
 from tests.contracts.stand import AGENTS, COMMIT, EDIT, FINISH, Stand, first_of_all
 from tests.runner.world import RUN
@@ -30,7 +30,7 @@ def test_a_message_steers_the_agent_at_its_next_step(stand: Stand) -> None:
 def test_a_cancelled_run_stops_in_the_middle_of_a_tool_and_leaves_nothing(stand: Stand) -> None:
     busy = {"run": "python3 -c 'import time; time.sleep(120)'"}
     stand.scenario(work=[EDIT, COMMIT, {"progress": "Busy"}, busy, FINISH])
-    stop = RunStopAsked(RUN, "cancel", "ann", "wrong card")
+    stop = RunStopAsked(RUN, StopKind.CANCEL, "ann", "wrong card")
     took_s = stand.world.meanwhile(stand.spec(), "Busy", lambda: stand.world.write(stop))
     assert (stand.world.ended().ending, stand.world.ended().reason) == (Ending.CANCELLED, "cancelled")
     assert stand.world.ended().commits == 1

@@ -13,7 +13,7 @@ from forge.store.board import Item
 from ledger.events.run import RunClaimed, RunEnded, RunQueued, UsageMetered
 from ledger.ids import RunId
 from ledger.log import event_store
-from ledger.states import Ending
+from ledger.states import Ending, RunKind
 from tests.bot.flows.cardinal import Cardinal
 from tests.bot.flows.opening import opened
 from tests.bot.flows.people import issue_of
@@ -130,7 +130,7 @@ def add_failed_runs(cardinal: Cardinal, count: int) -> None:
             run_id = RunId(f"r{number}")
             event_store.append(
                 db,
-                replace(queued, run_id=run_id, attempt=number, kind="retry"),
+                replace(queued, run_id=run_id, attempt=number, kind=RunKind.RETRY),
                 RunClaimed(run_id, 1, "worker"),
                 UsageMetered(run_id, 0.01, 1, 1, 1, 1.0),
                 RunEnded(run_id, Ending.FAILED, "agent_error", "it crashed", "working"),

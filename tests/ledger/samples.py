@@ -13,7 +13,7 @@ from ledger.event import Event
 from ledger.events.board import BoardSeen, CardSeen, Column, Field
 from ledger.events.run import RunQueued
 from ledger.ids import BoardId, CardId, RunId
-from ledger.states import CardState
+from ledger.states import CardState, PullState, RunKind
 
 T = TypeVar("T")
 Pick = Callable[[Sequence[T]], T]
@@ -41,6 +41,8 @@ POOLS: dict[str, tuple[Any, ...]] = {
     "verdict": ("approved", "changes_requested", "commented"),
     "tier": ("fast", "full"),
     "how": ("cancel", "pause"),
+    "kind": tuple(RunKind),
+    "state": tuple(PullState),
     "why": ("reclaimed", "answered", "question", "pause"),
     "place": ("issue", "pull", "review"),
     "parent": ("", "acme/app#7"),
@@ -69,8 +71,8 @@ def card_seen(card_id: str = CARD, number: int = 1, column: str = "In Progress")
 def run_queued(run_id: str = RUN, card_id: str = CARD, attempt: int = 1) -> RunQueued:
     """Return a first run in the column In Progress."""
     return RunQueued(
-        RunId(run_id), CardId(card_id), attempt, "first", "In Progress", "acme/app", f"cardinal/{run_id}",
-        "scripted", "ann", "", "{}", True,
+        RunId(run_id), CardId(card_id), attempt, RunKind.FIRST, "In Progress", "acme/app",
+        f"cardinal/{run_id}", "scripted", "ann", "", "{}", True,
     )  # fmt: skip
 
 
@@ -92,7 +94,7 @@ def _made(kind: type[Any], pick: Pick[Any]) -> Any:
 
 
 def _value(name: str, hint: Any, pick: Pick[Any]) -> Any:
-    if name in POOLS:
+    if name in POOLS and (name != "state" or hint is str):
         return pick(POOLS[name])
     if name == "order":
         return tuple(pick(POOLS["card_id"]) for _ in range(2))

@@ -2,14 +2,14 @@
 
 from ledger.events.run import RunClaimed, RunEnded, RunParked, RunQueued, RunStepped
 from ledger.ids import CardId, RunId
-from ledger.states import Ending, RunState
+from ledger.states import Ending, RunKind, RunState
 from tests.load.limits import most_held
 
 
 def queued(number: int, repository: str) -> RunQueued:
     return RunQueued(
-        RunId(f"r{number}"), CardId(f"c{number}"), 1, "first", "In Progress", repository, "b", "scripted",
-        "ann", "", "{}", False,
+        RunId(f"r{number}"), CardId(f"c{number}"), 1, RunKind.FIRST, "In Progress", repository, "b",
+        "scripted", "ann", "", "{}", False,
     )  # fmt: skip
 
 

@@ -35,6 +35,7 @@ from ledger.log import event_store
 from ledger.queue import inbox
 from ledger.rows.cards import CardRow
 from ledger.rows.runs import RunRow
+from ledger.states import RunKind
 from ledger.views import boards, cards, runs
 from rules.intents.outbound import Intent
 from tests.bot.render.past import SETTINGS, Past
@@ -148,7 +149,7 @@ class Cardinal:
                 RUN,
                 CARD,
                 1,
-                "first",
+                RunKind.FIRST,
                 "In Progress",
                 self.repository,
                 BRANCH,

@@ -16,6 +16,7 @@ from ledger.events.run import (
 from ledger.ids import CardId, QuestionId
 from ledger.log import event_store
 from ledger.queue import outbox
+from ledger.states import PullState
 from rules.intents.outbound import (
     ClosePull,
     DeleteBranch,
@@ -148,7 +149,7 @@ def test_a_merge_is_squashed_and_the_branch_deleted(cardinal: Cardinal) -> None:
     number, head = with_pull(cardinal)
     cardinal.past(CardMoved(CARD, "In Progress", "Done", by_cardinal=False))
     assert cardinal.do(MergePull(CARD, "squash", head), DeleteBranch(CARD, BRANCH)).given_up == 0
-    assert cardinal.events(PullChanged) == [PullChanged(CARD, number, "merged", False, head)]
+    assert cardinal.events(PullChanged) == [PullChanged(CARD, number, PullState.MERGED, False, head)]
     assert cardinal.events(BranchDeleted) == [BranchDeleted(CARD, BRANCH)]
     path = f"/repos/{cardinal.repository}/commits/{cardinal.side.head(cardinal.repository)}"
     message = cardinal.side.person(ADMIN, "GET", path)["commit"]["message"]

@@ -9,11 +9,12 @@ from hypothesis import strategies as st
 
 from ledger import codec
 from ledger.event import Event
+from ledger.events.run import BESIDE
 from ledger.ids import QuestionId
 from ledger.rows.questions import QuestionRow
 from ledger.rows.runs import RunRow
 from ledger.rows.stops import StopRow
-from ledger.states import CardState, Ending, RunState
+from ledger.states import CardState, Ending, PullState, RunState
 from rules.registry import COMMANDS
 from rules.snapshot import CardPull, Snapshot
 from tests.rules import scene
@@ -41,7 +42,6 @@ BY_NAME: dict[str, st.SearchStrategy[Any]] = {
     "reason": st.sampled_from(["completed", "not_planned", "duplicate", "deleted"]) | texts,
     "closed": st.sampled_from(["", "completed", "not_planned"]),
     "kind": st.sampled_from(["first", "revision", "retry", "check", "rerun"]),
-    "stop_asked": st.sampled_from(["", "pause", "cancel"]),
     "stop_why": st.sampled_from(["", "board stopped"]),
     "held_back": st.sampled_from(["", "Review", "Done", "Gone"]),
     "asker": st.sampled_from(["agent", "leave", "limit", "budget", "permission"]),
@@ -77,7 +77,7 @@ def of_type(annotation: Any) -> st.SearchStrategy[Any]:
     return st.from_type(annotation)
 
 
-def built(kind: Any, **known: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+def built(kind: Any, /, **known: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
     """Draw an instance of the dataclass, field by field: what is known, by its name, else by its type."""
     return _built(kind, tuple(known), lambda name: known[name])
 
@@ -114,7 +114,8 @@ snapshots: st.SearchStrategy[Snapshot] = built(
     Snapshot,
     state=st.sampled_from(CardState),
     run=st.none() | runs,
-    pull=st.none() | built(CardPull, state=st.sampled_from(["open", "closed", "merged"])),
+    beside=st.none() | built(RunRow, kind=st.sampled_from(BESIDE)),
+    pull=st.none() | built(CardPull, state=st.sampled_from(PullState).filter(bool)),
     stops=st.lists(built(StopRow), max_size=2).map(tuple),
 )
 questions = built(QuestionRow)

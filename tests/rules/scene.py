@@ -17,8 +17,8 @@ from ledger.rows.placements import PlacementRow
 from ledger.rows.plans import PlanRow
 from ledger.rows.questions import QuestionRow
 from ledger.rows.runs import RunRow
-from ledger.rows.stops import StopRow
-from ledger.states import CardState, Ending, Gate, Reason, RunState, check_card_step
+from ledger.rows.stops import LiftRow, StopRow
+from ledger.states import CardState, Ending, Gate, PullState, Reason, RunKind, RunState, check_card_step
 from rules.answers import rule_about
 from rules.card.state import legal_states
 from rules.decide import decide
@@ -54,7 +54,7 @@ def policy(columns: str) -> Policy:
 
 def run(state: RunState = RunState.WORKING, **changes: Any) -> RunRow:
     seen = RunRow(
-        run_id=R1, card_id=CARD, board_id=BOARD, rank=0, attempt=1, kind="first", column="In Progress",
+        run_id=R1, card_id=CARD, board_id=BOARD, rank=0, attempt=1, kind=RunKind.FIRST, column="In Progress",
         repository="acme/shop", branch="cardinal/12-add-login", agent="claude", by="", settings="",
         plan_required=True, mode="fix", mode_rule="column", mode_value="", asked="", reproduces=False,
         door="",
@@ -88,7 +88,9 @@ def answer_to(question: QuestionRow, text: str, code: Code = Code.WORDS) -> Ques
 
 
 def pull(state: str = "open", **changes: Any) -> CardPull:
-    return replace(CardPull(5, state, False, "abc123", "cardinal/12-add-login", gate=Gate.PASSED), **changes)
+    return replace(
+        CardPull(5, PullState(state), False, "abc123", "cardinal/12-add-login", gate=Gate.PASSED), **changes
+    )
 
 
 def card(
@@ -101,8 +103,10 @@ def card(
         card_id=CARD, board_id=BOARD, content_id="I_1", repository="acme/shop", number=12, title="Add login",
         body="As a user", author="alice", labels=(), column=column, rank=0, state=state, reason=Reason.OTHER,
         archived=False, run_id=None, pull_repository=None, pull_number=None, verdict="none",
-        created_at=NOW, moved_at=NOW, state_at=NOW, run=None, pull=None, pending_threads=0, stops=(),
-        **moved_by(mover),
+        created_at=NOW, moved_at=NOW, state_at=NOW, run=None, plan=None, questions=(), briefed="", begun=(),
+        beside=None, pull=None, checks=(), base_moved_at=None, lane_ahead=(), pending_threads=0, served=False,
+        stops=(), losses=(), board_owner="", policy_digest="", target=None, worked_in="", blockers=(),
+        circle=(), parts=(), failed_parts=(), goes_first=None, done_elsewhere=None, **moved_by(mover),
     )  # fmt: skip
     return replace(snapshot, **changes)
 
@@ -116,6 +120,10 @@ def a_stop(
 ) -> StopRow:
     at = datetime.fromtimestamp(0, UTC) + timedelta(microseconds=mark)
     return StopRow(BOARD, scope, target, by, at, because, claims)
+
+
+def a_lift(at: datetime) -> LiftRow:
+    return LiftRow(BOARD, "card", CARD, "alice", at)
 
 
 def a_loss(target: str, reason: str) -> LossRow:
@@ -144,6 +152,7 @@ def said(text: str, **changes: Any) -> PersonSaid:
 
 
 NOTHING: dict[str, Any] = {
+    "place": 0,
     "held": (), "released": (), "lifted": None, "paced": 0, "unopened": False, "halt": None, "struck": 0,
     "ci": None, "red": (), "shared": (), "findings": None, "made": (), "proposed": None, "job": None,
     "workspaces": (), "past": None, "compared": (), "reruns": (),

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from ledger.states import CardState, Ending, RunState
+from ledger.states import CardState, Ending, RunState, StopKind
 from rules.explain import card_status, explain_with_workflow, why
 from rules.snapshot import NOBODY, Snapshot
 from tests.rules.scene import BOARD, POLICY, QUESTION, a_stop, card, ended, pull, run
@@ -29,12 +29,15 @@ S = CardState
         ),
         (card(run=run(RunState.PARKED), questions=(QUESTION,)), "/cardinal answer. It asks: Which port?"),
         (
-            card(run=run(RunState.PARKED, stop_asked="pause", stop_by="bob")),
+            card(run=run(RunState.PARKED, stop_asked=StopKind.PAUSE, stop_by="bob")),
             "r1 is paused by bob: /cardinal resume",
         ),
-        (card(run=run(stop_asked="cancel", stop_by="bob")), "r1 is being cancelled by bob"),
+        (card(run=run(stop_asked=StopKind.CANCEL, stop_by="bob")), "r1 is being cancelled by bob"),
         (card(run=run(), held_back="Review"), "r1 is working: reading; then the card goes to Review"),
-        (card(run=run(RunState.QUEUED), stops=(a_stop("board", BOARD, "al"),)), "the board is stopped by al"),
+        (
+            card(run=run(RunState.QUEUED), stops=(a_stop("board", BOARD, "al"),), place=0),
+            "the board is stopped by al",
+        ),
         (card(state=S.WORK_COMPLETE, run=ended()), "read its report, then drag the card to Review"),
         (card(state=S.FAILED, run=ended(Ending.FAILED, detail="no disk")), "r1 failed: no disk"),
         (card(state=S.FAILED, run=ended(Ending.LOST, reason="gave_up")), "r1 was lost: gave_up"),
@@ -50,7 +53,7 @@ S = CardState
         (card(archived=True), "the card left the board"),
         (card(archived=True, run=run()), "the card left the board"),
         (card(archived=True, mover=NOBODY), "the card left the board"),
-        (card(archived=True, run=run(stop_asked="cancel"), mover=NOBODY), "the card left the board"),
+        (card(archived=True, run=run(stop_asked=StopKind.CANCEL), mover=NOBODY), "the card left the board"),
         (
             card(archived=True, run=run(), mover=NOBODY),
             "GitHub did not say who took the card off the board: r1 continues."

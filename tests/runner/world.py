@@ -33,6 +33,7 @@ from ledger.queue import leases
 from ledger.queue.leases import Lease
 from ledger.rows.limit_answers import answer_question
 from ledger.rows.threads import ThreadRow
+from ledger.states import RunKind
 from runner.errors import UnverifiedCommitError
 from runner.exec.child import StopGrace
 from runner.run.log import RunLog
@@ -186,8 +187,8 @@ class World:
     def queue(self, spec: RunSpec) -> None:
         self.write(
             RunQueued(
-                spec.run_id, spec.card_id, spec.attempt, spec.kind, "In Progress", spec.repository,
-                spec.branch, spec.agent, "ann", spec.session_id, "{}", spec.plan_required,
+                spec.run_id, spec.card_id, spec.attempt, RunKind(spec.kind), "In Progress",
+                spec.repository, spec.branch, spec.agent, "ann", spec.session_id, "{}", spec.plan_required,
             )
         )  # fmt: skip
 

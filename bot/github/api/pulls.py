@@ -9,6 +9,7 @@ from urllib.parse import quote
 from bot.github.api.repositories import default_branch
 from bot.github.client import PAGE, Hub, repository_path
 from bot.github.errors import ConflictError, NotFoundError, RefusedError, UnavailableError
+from ledger.states import PullState
 
 WORKFLOWS = ".github/workflows/"
 MAX_PAGES = 30  # GitHub lists 3,000 files: docs.github.com/rest/pulls/pulls#list-pull-requests-files
@@ -18,7 +19,7 @@ UNREADY = "[not ready] "  # prefix of the title where there are no drafts
 
 @dataclass(frozen=True, slots=True)
 class PullReading:
-    """A pull request as GitHub has it now. `state`: open, closed or merged.
+    """A pull request as GitHub has it now.
 
     `mergeable` is None while GitHub computes it; `merge_commit` is empty before the merge.
     """
@@ -26,7 +27,7 @@ class PullReading:
     number: int
     node_id: str
     draft: bool
-    state: str
+    state: PullState
     mergeable: bool | None
     head: str
     merge_commit: str
@@ -175,12 +176,18 @@ def _is_of(pull: Any, repository: str) -> bool:
     return str(home.get("full_name", "")).casefold() == repository.casefold()
 
 
+def _state_of(pull: Any) -> PullState:
+    if pull.get("merged") or pull.get("merged_at"):
+        return PullState.MERGED
+    return PullState.OPEN if pull["state"] == "open" else PullState.CLOSED
+
+
 def _pull_of(pull: Any) -> PullReading:
     return PullReading(
         number=int(pull["number"]),
         node_id=str(pull["node_id"]),
         draft=bool(pull.get("draft")),
-        state="merged" if pull.get("merged") or pull.get("merged_at") else str(pull["state"]),
+        state=_state_of(pull),
         mergeable=pull.get("mergeable"),
         head=str(pull["head"]["sha"]),
         merge_commit=str(pull.get("merge_commit_sha") or ""),

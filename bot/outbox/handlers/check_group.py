@@ -21,7 +21,7 @@ def carry_out(context: OutboxContext, intent: CheckGroup, entry: Entry) -> ActRe
         card = read_row(db, intent.card_id)
         record = gate_check.read_gate(db, card, card.pull_head, context.config.public_url)
     pull = pull_of(card)
-    if pull is None or pull.number != intent.number or card.pull_state != "open":
+    if pull is None or pull.number != intent.number or not card.has_open_pull:
         return ActResult()
     says = gate.of_group(record, intent.number, _objection(context, card))
     try:

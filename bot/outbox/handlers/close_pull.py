@@ -12,6 +12,7 @@ from bot.state.outbox_context import OutboxContext
 from ledger.event import Event
 from ledger.events.pull import PullChanged
 from ledger.queue.outbox import Entry
+from ledger.states import PullState
 from ledger.views import cards
 from rules.intents.outbound import ClosePull
 
@@ -23,7 +24,7 @@ def carry_out(context: OutboxContext, intent: ClosePull, entry: Entry) -> ActRes
     """Post the reason, then close; a closed or merged one needs nothing."""
     card = current_card(context, intent.card_id)
     pull = pull_of(card)
-    if pull is None or card.pull_state != "open" or not (card.archived or card.given_up):
+    if pull is None or not card.has_open_pull or not (card.archived or card.given_up):
         return ActResult()  # closed or merged already, or the card was taken up again
     outcome = close_with_reason(context, entry, pull, intent.because)
     if outcome is None:
@@ -31,9 +32,11 @@ def carry_out(context: OutboxContext, intent: ClosePull, entry: Entry) -> ActRes
 
     def events(db: Connection) -> tuple[Event, ...]:
         fresh = cards.get(db, intent.card_id)
-        if fresh is None or fresh.pull_number != pull.number or fresh.pull_state != "open":
+        if fresh is None or fresh.pull_number != pull.number or not fresh.has_open_pull:
             return ()
-        return (PullChanged(intent.card_id, pull.number, "closed", fresh.pull_draft, fresh.pull_head),)
+        return (
+            PullChanged(intent.card_id, pull.number, PullState.CLOSED, fresh.pull_draft, fresh.pull_head),
+        )
 
     return ActResult(outcome.remote_id, outcome.digest, events)
 

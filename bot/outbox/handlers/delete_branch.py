@@ -16,7 +16,7 @@ def carry_out(context: OutboxContext, intent: DeleteBranch, _entry: Entry) -> Ac
     """Delete the branch, but not under an open pull request; a missing one counts as deleted."""
     card = current_card(context, intent.card_id)
     repository = card.pull_repository or card.repository
-    if repository is None or not intent.branch or card.pull_state == "open":
+    if repository is None or not intent.branch or card.has_open_pull:
         return ActResult()
     pulls.delete_branch(context.hub, repository, intent.branch)
     deleted = BranchDeleted(intent.card_id, intent.branch)

@@ -31,7 +31,7 @@ def carry_out(context: OutboxContext, intent: MarkReady, _entry: Entry) -> ActRe
         card = read_row(db, intent.card_id)
         gate = checks.standing(db, intent.card_id, card.pull_head)
     pull = pull_of(card)
-    if pull is None or card.pull_state != "open" or not card.pull_draft:
+    if pull is None or not card.has_open_pull or not card.pull_draft:
         return ActResult()
     if not gate.lets_through:  # somebody pushed in the meantime, and that is known
         raise GivenUpError(f"the gate did not let {card.pull_head[:7]} through: say /cardinal check")

@@ -30,6 +30,7 @@ from ledger.queries import siblings
 from ledger.queue import outbox
 from ledger.queue.outbox import Entry
 from ledger.rows.cards import CardRow
+from ledger.states import PullState
 from ledger.views import cards, checks, plans, runs, verdicts
 from rules.card.column_actions import has_action
 from rules.card.move_rights import is_dragged
@@ -62,7 +63,7 @@ def carry_out(context: OutboxContext, intent: MergePull, _entry: Entry) -> ActRe
     column = policy.column(card.column)
     away = card.archived or column is None or not has_action(column.entry_actions, "merge")
     taken = away and (not card.mover or (snapshot is not None and is_dragged(policy, snapshot)))
-    if card.pull_state == "merged" or card.given_up or taken:
+    if card.pull_state is PullState.MERGED or card.given_up or taken:
         return ActResult()  # done, if an answer was lost or a person was quicker; or the card was taken back
     pull = pull_of(card)
     if pull is None:
@@ -84,11 +85,11 @@ def carry_out(context: OutboxContext, intent: MergePull, _entry: Entry) -> ActRe
 
     def events(db: Connection) -> tuple[Event, ...]:
         fresh = cards.get(db, intent.card_id)
-        if fresh is None or fresh.pull_number != pull.number or fresh.pull_state != "open":
+        if fresh is None or fresh.pull_number != pull.number or not fresh.has_open_pull:
             return ()
         if how:
             return (MergeAwaited(intent.card_id, pull.number, how, intent.head, awaits),)
-        return (PullChanged(intent.card_id, pull.number, "merged", False, intent.head),)
+        return (PullChanged(intent.card_id, pull.number, PullState.MERGED, False, intent.head),)
 
     return ActResult(commit, intent.head, events)
 

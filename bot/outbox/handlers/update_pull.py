@@ -26,7 +26,7 @@ def carry_out(context: OutboxContext, intent: UpdatePull, entry: Entry) -> ActRe
     with context.reading() as db:
         card = read_row(db, intent.card_id)
         pull = pull_of(card)
-        if pull is None or card.run_id is None or card.pull_state != "open":
+        if pull is None or card.run_id is None or not card.has_open_pull:
             return ActResult()
         story = story_of(db, card.run_id, context.config.public_url)
         gate = checks.standing(db, intent.card_id, card.pull_head)

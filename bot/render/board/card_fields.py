@@ -133,5 +133,5 @@ def _whose_cost(run: RunRow | None) -> str:
 def _pull(card: CardRow) -> str:
     if card.pull_number is None:
         return ""
-    draft = card.pull_draft and card.pull_state == "open"
+    draft = card.pull_draft and card.has_open_pull
     return f"#{card.pull_number} {'draft' if draft else card.pull_state}"

@@ -145,7 +145,7 @@ def choose_wait(card: CardRow, run: RunRow | None, *, checking: bool) -> Waiting
         return WaitingOn.ANSWER
     if card.state is CardState.DISCUSSING:
         return _of_conversation(card)
-    if card.state in _REVIEWED and card.pull_state == "open":
+    if card.state in _REVIEWED and card.has_open_pull:
         return WaitingOn.REVIEW
     return WaitingOn.PERSON if card.state in _OF_PEOPLE else WaitingOn.NOTHING
 

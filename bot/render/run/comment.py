@@ -8,7 +8,7 @@ from bot.render.run.story import Story
 from ledger.model.run_modes import FIX, FOLDER, INVESTIGATE, SCRATCH
 from ledger.rows.cards import CardRow
 from ledger.rows.runs import RunRow
-from ledger.states import CardState, Ending, RunState
+from ledger.states import CardState, Ending, RunKind, RunState
 from rules.card.workflow_choice import describe_workflow
 from rules.commands.budget import MAX_USD, MIN_USD
 from rules.runs.mode import reason
@@ -58,7 +58,7 @@ def _breadcrumbs(story: Story) -> str:
     run = story.run
     if run.mode == INVESTIGATE:
         return _investigation_crumbs(run)
-    first = 1 if run.kind in ("revision", "repair") and run.plan_revision == 0 else 0
+    first = 1 if run.kind in (RunKind.REVISION, RunKind.REPAIR) and run.plan_revision == 0 else 0
     here = _stage(run)
     crumbs = []
     names = STAGES if run.mode == FIX else (*STAGES[:-1], "files")
@@ -100,7 +100,7 @@ def _stage(run: RunRow) -> int:
     for state, stage in _STAGE_OF.items():
         if run.last_known.partition(":")[0].strip() == state:
             return stage
-    return 1 if run.plan_approved or run.kind in ("revision", "repair") else 0
+    return 1 if run.plan_approved or run.kind in (RunKind.REVISION, RunKind.REPAIR) else 0
 
 
 def _facts(story: Story) -> str:

@@ -80,7 +80,7 @@ def forms_for_card(site: Site, visit: SignIn, card: CardRow, *, plans: bool) -> 
         more = {"value": value, "optional": act in OPTIONAL, "asks_leave": leave}
         made[act] = offered.form_view(site, card.card_id, command, **more)
 
-    if card.pull_state == "open" and card.pull_head:
+    if card.has_open_pull and card.pull_head:
         where = card.pull_repository or card.repository
         if role_of(site.readers.role(visit, where)).covers(Role.WRITE):
             offer(GithubAct.APPROVE, card.pull_head, "Approve")

@@ -322,8 +322,8 @@ def _before() -> int | None:
 def _pull(site: Site, card: CardRow) -> tuple[str, str] | None:
     if card.pull_number is None:
         return None
-    state = "draft" if card.pull_draft and card.pull_state == "open" else card.pull_state
-    review = "no review yet" if card.verdict == "none" and card.pull_state == "open" else card.verdict
+    state = "draft" if card.pull_draft and card.has_open_pull else card.pull_state
+    review = "no review yet" if card.verdict == "none" and card.has_open_pull else card.verdict
     words = (it.replace("_", " ") for it in (state, review) if it not in ("", "none"))
     facts = ", ".join(map(plain, words))
     where = card.pull_repository or card.repository

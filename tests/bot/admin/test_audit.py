@@ -21,7 +21,7 @@ from ledger.events.placement import RepositoryResolved
 from ledger.events.policy import PolicyLoaded
 from ledger.ids import QuestionId, RunId
 from ledger.log import event_store
-from ledger.states import Ending, RunState
+from ledger.states import Ending, PullState, RunState
 from tests.bot.cli.conftest import BOARD, CARD, HOSTILE, card, queued
 
 AT = datetime(2026, 11, 20, 10, 0, tzinfo=UTC)
@@ -131,7 +131,7 @@ def test_what_was_exported_is_what_the_log_says_also_after_more_has_happened(
     document: dict[str, Any], audit: Audit, trail: Engine, tmp_path: Path
 ) -> None:
     with event_store.writing(trail) as db:
-        event_store.append(db, pull.PullChanged(CARD, 5, "merged", False, "a" * 40), at=AT)
+        event_store.append(db, pull.PullChanged(CARD, 5, PullState.MERGED, False, "a" * 40), at=AT)
     assert verified(audit, tmp_path, document) == (0, [])
     assert "as the log has them" in audit("verify", "--file", "trail.json").stdout
     others = {one["stream"] for one in document["events"]}

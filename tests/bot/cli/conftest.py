@@ -16,7 +16,7 @@ from ledger.events import board as on_board
 from ledger.events import run as of_run
 from ledger.ids import BoardId, CardId, RunId
 from ledger.log import event_store
-from ledger.states import CardState, Ending, RunState
+from ledger.states import CardState, Ending, RunKind, RunState
 from rules.policy.model import default_policy
 
 AT = datetime(2026, 11, 20, 10, 0, tzinfo=UTC)
@@ -46,7 +46,7 @@ def queued(run: str, number: int) -> of_run.RunQueued:
         run_id=RunId(run),
         card_id=CardId(f"PVTI_{number}"),
         attempt=1,
-        kind="first",
+        kind=RunKind.FIRST,
         column="In Progress",
         repository="acme/shop",
         branch=f"cardinal/{number}",

@@ -23,7 +23,7 @@ from ledger.events.publication import EntryGivenUp, EntryPublished
 from ledger.events.pull import PullChanged
 from ledger.events.run import CHECK, Progressed, RunEnded, RunQueued
 from ledger.ids import CardId, RunId
-from ledger.states import CardState, Ending, RunState
+from ledger.states import CardState, Ending, PullState, RunState
 from rules.intents.outbound import (
     ConvertDraft,
     DescribeColumns,
@@ -172,7 +172,7 @@ def test_validation_and_what_the_card_waits_for_are_written_with_the_other_field
     stage.do(UpdateFace(stage.card_id))
     assert (value_of(stage, "Validation"), value_of(stage, "Waits for")) == ("✅ passed", "a review")
     stage.push("a person's")
-    stage.happen(PullChanged(stage.card_id, pull.issue.number, "open", True, pull.head_sha))
+    stage.happen(PullChanged(stage.card_id, pull.issue.number, PullState.OPEN, True, pull.head_sha))
     stage.forge.gateway.calls.clear()
     stage.clock.forward(5)
     stage.do(UpdateFace(stage.card_id))

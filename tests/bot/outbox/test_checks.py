@@ -13,7 +13,7 @@ from ledger.events.run import BranchPushed, RunParked, RunStopAsked, ValidationE
 from ledger.lifecycle.open import open_ledger
 from ledger.log import event_store
 from ledger.log.hash_chain import verify_chain
-from ledger.states import RunState
+from ledger.states import PullState, RunState, StopKind
 from rules.intents.outbound import CheckGroup, WriteCheck
 from tests.bot.outbox.conftest import BRANCH, Stage
 from tests.bot.render.past import RUN, Past
@@ -43,7 +43,7 @@ def test_the_check_is_made_once_and_changed_in_place(stage: Stage) -> None:
     (check_run,) = checks(stage, head)
     assert (check_run.name, check_run.external_id) == ("cardinal/gate", stage.card_id)
     assert labels(check_run) == ["Pause", "Cancel", "Explain"]
-    stage.happen(RunStopAsked(RUN, "pause", "bob", "/cardinal pause"), RunParked(RUN, "pause"))
+    stage.happen(RunStopAsked(RUN, StopKind.PAUSE, "bob", "/cardinal pause"), RunParked(RUN, "pause"))
     stage.do(WriteCheck(stage.card_id, head))
     assert checks(stage, head) == [check_run]
     assert labels(check_run) == ["Resume", "Cancel", "Explain"]
@@ -90,7 +90,7 @@ def test_a_check_that_was_given_up_after_it_was_made_is_found_again(stage: Stage
 def test_a_check_that_github_forgot_is_made_anew(stage: Stage) -> None:
     head = pulled(stage)
     stage.do(WriteCheck(stage.card_id, head))
-    stage.happen(RunStopAsked(RUN, "pause", "bob", "/cardinal pause"), RunParked(RUN, "pause"))
+    stage.happen(RunStopAsked(RUN, StopKind.PAUSE, "bob", "/cardinal pause"), RunParked(RUN, "pause"))
     stage.fault(method="PATCH", path=r"/check-runs/\d+$", status=404)
     stage.do(WriteCheck(stage.card_id, head))
     assert labels(checks(stage, head)[0]) == ["Resume", "Cancel", "Explain"]
@@ -101,7 +101,7 @@ def test_a_commit_that_was_left_behind_or_a_closed_pull_request_gets_none(stage:
     head = pulled(stage)
     number = stage.past.row(stage.card_id).pull_number
     assert number is not None
-    stage.happen(PullChanged(stage.card_id, number, "closed", True, head))
+    stage.happen(PullChanged(stage.card_id, number, PullState.CLOSED, True, head))
     stage.do(WriteCheck(stage.card_id, head))
     stage.do(CheckGroup(stage.card_id, number, head))
     stage.do(WriteCheck(stage.card_id, "b" * 40))

@@ -18,7 +18,7 @@ from ledger.events.run import (
     RunEnded,
 )
 from ledger.ids import QuestionId, RunId
-from ledger.states import Ending
+from ledger.states import Ending, RunKind
 from rules.intents.outbound import (
     PostPlan,
     PostQuestion,
@@ -220,7 +220,7 @@ def test_a_later_run_talks_on_the_pull_request_and_the_first_stays_on_the_issue(
     stage.do(WriteRunComment(stage.card_id, RUN), PostReport(stage.card_id, RUN))
     assert len(stage.bodies) == 2
     assert f"Continued on pull request #{pull.issue.number}" in stage.bodies[0]
-    stage.past.run(RunId("r2"), attempt=2, kind="revision", card_id=stage.card_id)
+    stage.past.run(RunId("r2"), attempt=2, kind=RunKind.REVISION, card_id=stage.card_id)
     stage.do(WriteRunComment(stage.card_id, RunId("r2")), Say(stage.card_id, "x", "there", "pull"))
     assert len(stage.bodies) == 2
     assert [marker_of(comment.body) is not None for comment in pull.issue.comments] == [True, True]

@@ -4,6 +4,7 @@ import pytest
 
 from ledger.events.pull import PullChanged
 from ledger.events.run import ValidationEnded
+from ledger.states import PullState
 from rules.intents.outbound import MarkReady
 from tests.bot.outbox.conftest import Stage
 from tests.bot.outbox.test_pull_requests import because, merge
@@ -15,7 +16,7 @@ def pushed_over(stage: Stage) -> str:
     pull = stage.pull(draft=False)
     stage.push("by a person\n")
     number, head = pull.issue.number, pull.head_sha
-    stage.happen(PullChanged(stage.card_id, number, "open", pull.draft, head))
+    stage.happen(PullChanged(stage.card_id, number, PullState.OPEN, pull.draft, head))
     return head
 
 
@@ -51,7 +52,7 @@ def test_the_fast_tier_in_the_agents_place_lets_nothing_through(stage: Stage) ->
 def test_a_draft_that_somebody_pushed_to_meanwhile_stays_one(stage: Stage) -> None:
     pull = stage.pull()
     stage.push("by a person\n")
-    stage.happen(PullChanged(stage.card_id, pull.issue.number, "open", True, pull.head_sha))
+    stage.happen(PullChanged(stage.card_id, pull.issue.number, PullState.OPEN, True, pull.head_sha))
     assert stage.do(MarkReady(stage.card_id, "r1")).given_up == 1
     assert pull.draft
 

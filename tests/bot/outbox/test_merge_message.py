@@ -5,6 +5,7 @@ from ledger.events.board import CardMoved
 from ledger.events.pull import PullChanged, ReviewSubmitted
 from ledger.events.run import PlanApproved, PlanProposed, RunQueued, ValidationEnded
 from ledger.ids import RunId
+from ledger.states import PullState, RunKind
 from rules.intents.outbound import MergePull
 from runner.git.commits import find_run_trailers
 from tests.bot.outbox.conftest import BRANCH, Stage
@@ -21,7 +22,7 @@ def checked(stage: Stage) -> None:
     """Let the newest commit of the only pull request have passed its checks."""
     (pull,) = stage.forge.store.pulls.all(stage.shop)
     stage.happen(
-        PullChanged(stage.card_id, pull.number, "open", False, pull.head_sha),
+        PullChanged(stage.card_id, pull.number, PullState.OPEN, False, pull.head_sha),
         ValidationEnded(RUN, 2, "full", True, pull.head_sha, "b" * 40, "local", clean=True),
     )
 
@@ -44,7 +45,7 @@ def merged(stage: Stage, method: str) -> str:
 def queued(stage: Stage, run_id: str, by: str, door: str) -> RunQueued:
     where = ("In Progress", "acme/shop", BRANCH)
     return RunQueued(
-        RunId(run_id), stage.card_id, 2, "retry", *where, "scripted", by, "", SETTINGS, False, door=door
+        RunId(run_id), stage.card_id, 2, RunKind.RETRY, *where, "scripted", by, "", SETTINGS, False, door=door
     )
 
 

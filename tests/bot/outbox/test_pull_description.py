@@ -15,7 +15,7 @@ from ledger.events.run import (
     RunParked,
 )
 from ledger.ids import QuestionId, RunId
-from ledger.states import Ending, RunState
+from ledger.states import Ending, PullState, RunKind, RunState
 from rules.intents.outbound import OpenPull, UpdatePull
 from tests.bot.outbox.conftest import Stage
 from tests.bot.render.past import RUN
@@ -49,7 +49,7 @@ def test_a_revision_is_added_to_what_the_description_says_of_the_whole_change(st
     stage.happen(RunEnded(RUN, Ending.SUCCEEDED, "", "", "publishing"))
     stage.do(UpdatePull(stage.card_id))
     again = RunId("r2")
-    stage.past.run(again, attempt=2, kind="revision", card_id=stage.card_id)
+    stage.past.run(again, attempt=2, kind=RunKind.REVISION, card_id=stage.card_id)
     stage.past.step(RunState.PREPARING, RunState.WORKING, RunState.PUBLISHING, run_id=again)
     stage.do(UpdatePull(stage.card_id))
     assert "> Totals add up." in (pull.issue.body or "")
@@ -141,7 +141,7 @@ def test_work_that_is_published_early_says_what_becomes_of_it_and_claims_no_chec
     assert "Run r1 failed: the agent stopped responding. Its published work stays here as a draft" in said()
     assert "report follows" not in said()
     again = RunId("r2")
-    stage.past.run(again, attempt=2, kind="retry", card_id=stage.card_id)
+    stage.past.run(again, attempt=2, kind=RunKind.RETRY, card_id=stage.card_id)
     stage.past.step(RunState.PREPARING, RunState.WORKING, RunState.PUBLISHING, run_id=again)
     stage.happen(BranchPushed(again, branch, "c" * 40))
     stage.happen(RunEnded(again, Ending.SUCCEEDED, "", "", "publishing"))
@@ -159,7 +159,9 @@ def test_each_tick_of_the_description_names_the_checked_commit_as_github_has_it(
         )
     stage.happen(CommitsSigned(RUN, judged, signed, "f" * 40), BranchPushed(RUN, "cardinal/12", signed))
     stage.happen(RunEnded(RUN, Ending.SUCCEEDED, "", "", "publishing"))
-    stage.happen(PullChanged(stage.card_id, pull.issue.number, "open", True, "c" * 40))  # a person pushed
+    stage.happen(
+        PullChanged(stage.card_id, pull.issue.number, PullState.OPEN, True, "c" * 40)
+    )  # a person pushed
     stage.do(UpdatePull(stage.card_id))
     body = pull.issue.body or ""
     assert "| full | `check a` | ✅ passed on eeeeeee |" in body

@@ -12,7 +12,7 @@ from ledger.events.publication import EntryGivenUp
 from ledger.events.pull import BranchDeleted, PullChanged, PullOpened, ReviewSubmitted, Thread
 from ledger.events.run import BranchPushed, RunEnded, ThreadAnswered, ValidationEnded
 from ledger.ids import RunId
-from ledger.states import Ending, RunState
+from ledger.states import Ending, PullState, RunKind, RunState
 from rules.intents.outbound import (
     AnswerThread,
     ClosePull,
@@ -86,7 +86,7 @@ def test_where_there_are_no_drafts_title_and_text_say_so_until_the_work_is_done(
     stage.do(UpdatePull(stage.card_id))
     assert "still works" not in (issue.body or "")
     assert issue.title.startswith("[not ready] ")
-    stage.past.run(RunId("r2"), attempt=2, kind="retry", card_id=stage.card_id)
+    stage.past.run(RunId("r2"), attempt=2, kind=RunKind.RETRY, card_id=stage.card_id)
     stage.past.step(RunState.PREPARING, RunState.WORKING, RunState.PUBLISHING, run_id=RunId("r2"))
     stage.happen(RunEnded(RunId("r2"), Ending.SUCCEEDED, "", "", "publishing"))
     stage.do(UpdatePull(stage.card_id))
@@ -99,7 +99,8 @@ def test_where_there_are_no_drafts_title_and_text_say_so_until_the_work_is_done(
     assert issue.title.startswith("[not ready] "), "nor the one that a person has just pushed"
     head = stage.forge.store.pulls.get(stage.shop, issue.number).head_sha
     stage.happen(
-        PullChanged(stage.card_id, issue.number, "open", False, head), replace(passed, head=head, iteration=2)
+        PullChanged(stage.card_id, issue.number, PullState.OPEN, False, head),
+        replace(passed, head=head, iteration=2),
     )
     stage.do(UpdatePull(stage.card_id))
     assert issue.title == "Totals are wrong"
@@ -120,7 +121,7 @@ def test_a_draft_becomes_ready_once_and_says_so_at_once(stage: Stage) -> None:
     stage.do(MarkReady(stage.card_id, "r1"))
     assert not pull.draft
     assert stage.events(PullChanged) == [
-        PullChanged(stage.card_id, pull.issue.number, "open", False, pull.head_sha)
+        PullChanged(stage.card_id, pull.issue.number, PullState.OPEN, False, pull.head_sha)
     ]
     calls = len(stage.calls())
     stage.do(MarkReady(stage.card_id, "r1"))
@@ -132,7 +133,7 @@ def test_a_draft_stays_one_where_a_person_has_pushed_and_nobody_has_told_yet(sta
     stage.push("by a person\n")
     assert stage.do(MarkReady(stage.card_id, "r1")).given_up == 0
     assert pull.draft
-    event = PullChanged(stage.card_id, pull.issue.number, "open", True, pull.head_sha)
+    event = PullChanged(stage.card_id, pull.issue.number, PullState.OPEN, True, pull.head_sha)
     assert stage.events(PullChanged) == [event], "so that this commit is checked next"
 
 
@@ -140,7 +141,7 @@ def test_a_read_of_before_the_last_known_push_takes_nothing_back(stage: Stage) -
     pull = stage.pull()
     stage.clock.forward(2)  # GitHub's times have whole seconds
     head = "c" * 40  # it is known, and GitHub's answer does not show it yet
-    event = PullChanged(stage.card_id, pull.issue.number, "open", True, head)
+    event = PullChanged(stage.card_id, pull.issue.number, PullState.OPEN, True, head)
     passed = ValidationEnded(RUN, 1, "full", True, head, "b" * 40, "local", clean=True)
     stage.happen(event, replace(passed, iteration=2))
     assert stage.do(MarkReady(stage.card_id, "r1")).postponed == 1
@@ -171,7 +172,7 @@ def test_a_merge_is_squashed_under_our_own_words(stage: Stage) -> None:
     )
     assert commit.message.startswith(f"Totals are wrong (#{pull.issue.number})")
     assert stage.events(PullChanged) == [
-        PullChanged(stage.card_id, pull.issue.number, "merged", False, pull.head_sha)
+        PullChanged(stage.card_id, pull.issue.number, PullState.MERGED, False, pull.head_sha)
     ]
     assert stage.issue.state == "closed"
 
@@ -182,7 +183,7 @@ def test_a_merge_whose_answer_never_arrives_is_found_merged(stage: Stage, announ
     stage.fault(method="PUT", path="/merge$", status=502, after=True, cut=True)
     merge(stage, pull.head_sha)
     if announced:  # by GitHub's webhook, before the next attempt
-        stage.happen(PullChanged(stage.card_id, pull.issue.number, "merged", False, pull.head_sha))
+        stage.happen(PullChanged(stage.card_id, pull.issue.number, PullState.MERGED, False, pull.head_sha))
     stage.clock.forward(6)
     assert stage.publish().settled == 1
     assert stage.events(EntryGivenUp) == []
@@ -210,7 +211,7 @@ def test_a_refused_merge_can_be_asked_for_again(stage: Stage) -> None:
     merge(stage, pull.head_sha)
     assert pull.merged_at is None
     stage.forge.store.pulls.set_draft(pull, False, actor=stage.alice)
-    stage.happen(PullChanged(stage.card_id, pull.issue.number, "open", False, pull.head_sha))
+    stage.happen(PullChanged(stage.card_id, pull.issue.number, PullState.OPEN, False, pull.head_sha))
     merge(stage, pull.head_sha)
     assert pull.merged_at is not None
 

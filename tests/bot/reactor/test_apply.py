@@ -21,7 +21,7 @@ from ledger.events.run import (
 from ledger.ids import QuestionId
 from ledger.log import event_store
 from ledger.rows.limit_answers import of_agent
-from ledger.states import Ending, RunState
+from ledger.states import Ending, RunState, StopKind
 from rules.intents.outbound import Decision
 from rules.policy.model import default_policy
 from tests.ledger.samples import NOW, RUN, board_seen, card_seen, run_queued
@@ -39,7 +39,10 @@ WAITING = (*AT_WORK, RunStepped(RUN, RunState.PLANNING, RunState.AWAITING_APPROV
 APPROVED = (*WAITING, PlanApproved(RUN, 2, "ann"))
 ASKED = (*AT_WORK, of_agent(RUN, QuestionId("q1"), "Which port?", ()))
 ANSWER, REQUEUE = QuestionAnswered(RUN, QuestionId("q1"), "bob", "8081"), RunRequeued(RUN, "approved")
-STOP, END = RunStopAsked(RUN, "cancel", "bob", ""), RunEnded(RUN, Ending.CANCELLED, "cancelled", "", "")
+STOP, END = (
+    RunStopAsked(RUN, StopKind.CANCEL, "bob", ""),
+    RunEnded(RUN, Ending.CANCELLED, "cancelled", "", ""),
+)
 RAISE = BudgetRaised(RUN, 1.0, "bob")
 APPROVE, REBIND, REDIRECT = (
     PlanApproved(RUN, 2, "bob"),

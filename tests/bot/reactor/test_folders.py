@@ -11,6 +11,7 @@ from ledger.events.related import LinksSeen
 from ledger.events.run import RunQueued
 from ledger.ids import CardId
 from ledger.log import event_store
+from ledger.states import RunKind
 from rules.intents.internal import QueueRun
 from rules.policy.model import parse
 from tests.ledger.samples import BOARD, board_seen, card_seen, later
@@ -37,7 +38,7 @@ def folder_of(
         for event in (board_seen(), *cards, *links):
             event_store.append(db, event, at=later(event_store.last_seq(db)))
         (queued,) = queue_run(
-            db, by, QueueRun(CardId(card_id), "first", "ann", plan_required=False, mode=mode)
+            db, by, QueueRun(CardId(card_id), RunKind.FIRST, "ann", plan_required=False, mode=mode)
         )
     assert isinstance(queued, RunQueued)
     return queued.folder

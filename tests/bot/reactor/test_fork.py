@@ -10,11 +10,12 @@ from ledger.events.run import PlanApproved, PlanProposed, PlanTicked, SessionSta
 from ledger.events.workspace import Checkpointed
 from ledger.ids import RunId
 from ledger.log import event_store
+from ledger.states import RunKind
 from ledger.views import checkpoints, runs
 from tests.ledger.samples import CARD, NOW, RUN, card_seen, run_queued
 
 FORK = RunId("r2")
-QUEUED = replace(run_queued(FORK, CARD), kind="rerun", again_of=RUN, forked_at="question")
+QUEUED = replace(run_queued(FORK, CARD), kind=RunKind.RERUN, again_of=RUN, forked_at="question")
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from ledger.events.run import PlanProposed, RunClaimed, RunQueued, RunStepped
 from ledger.ids import BoardId, CardId, RunId
 from ledger.log import event_store
 from ledger.rows.cards import CardRow
-from ledger.states import CardState, RunState
+from ledger.states import CardState, RunKind, RunState
 from ledger.views import cards
 
 BOARD, CARD, RUN = BoardId("PVT_1"), CardId("PVTI_1"), RunId("r1")
@@ -57,7 +57,7 @@ class Past:
         run_id: RunId = RUN,
         *,
         attempt: int = 1,
-        kind: str = "first",
+        kind: RunKind = RunKind.FIRST,
         card_id: CardId = CARD,
         mode: str = "fix",
     ) -> None:

@@ -37,7 +37,7 @@ from ledger.events.run import (
 from ledger.events.turn import TurnStarted
 from ledger.ids import EntryKey, QuestionId
 from ledger.log import event_store
-from ledger.states import Ending
+from ledger.states import Ending, StopKind
 from ledger.views import cards, runs, spend
 from rules.decide import decide
 from rules.explain import card_status
@@ -102,7 +102,7 @@ LATER = f"branch `{BRANCH}`; later work is kept in the run's workspace"
 
 
 def stopped(commits: int | None) -> tuple[Event, ...]:
-    asked = RunStopAsked(RUN, "cancel", "bob", WHY)
+    asked = RunStopAsked(RUN, StopKind.CANCEL, "bob", WHY)
     return (asked, RunEnded(RUN, Ending.CANCELLED, "cancelled", f"{WHY} (bob)", "", commits))
 
 
@@ -150,7 +150,10 @@ ENDS: list[tuple[tuple[Event, ...], tuple[Event, ...], str]] = [
     (PUSHED, stopped(None), WAS_PUSHED),
     (OFFERED, LOST, WAS_PUSHED),
 ]
-STOP_ALL = (StopOrdered(BOARD, "board", BOARD, "ann"), RunStopAsked(RUN, "pause", "ann", "board stopped"))
+STOP_ALL = (
+    StopOrdered(BOARD, "board", BOARD, "ann"),
+    RunStopAsked(RUN, StopKind.PAUSE, "ann", "board stopped"),
+)
 # Nothing has ended, so nothing is said of commits or of nothing being spent.
 GOES_ON: list[tuple[Event, ...]] = [
     (),

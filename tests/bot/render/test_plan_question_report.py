@@ -25,7 +25,7 @@ from ledger.events.run import (
 )
 from ledger.ids import QuestionId
 from ledger.log import event_store
-from ledger.states import Ending
+from ledger.states import Ending, StopKind
 from ledger.views import plans, questions
 from tests.bot.render.past import CARD, RUN, Past, R
 
@@ -176,7 +176,7 @@ def test_a_failure_names_its_last_known_state_and_what_to_do_next(past: Past) ->
 
 def test_a_cancelled_run_gives_a_receipt(past: Past) -> None:
     done(past)
-    past(RunStopAsked(RUN, "cancel", "alice", "not needed"))
+    past(RunStopAsked(RUN, StopKind.CANCEL, "alice", "not needed"))
     past(RunEnded(RUN, Ending.CANCELLED, "cancelled", "", "publishing"))
     text = report.write(past.story())
     assert text.startswith("### 🛑 Run r1 was cancelled by alice")
@@ -197,7 +197,7 @@ def test_the_comments_of_a_cancelled_run_say_the_same_about_its_commits(
     past: Past, commits: int | None, said: str
 ) -> None:
     past.step(R.PREPARING, R.WORKING)
-    past(UsageMetered(RUN, 0.03, 1, 1, 1, 2.0), RunStopAsked(RUN, "cancel", "alice", "not needed"))
+    past(UsageMetered(RUN, 0.03, 1, 1, 1, 2.0), RunStopAsked(RUN, StopKind.CANCEL, "alice", "not needed"))
     past(RunEnded(RUN, Ending.CANCELLED, "cancelled", "", "working", commits))
     assert said in report.write(past.story())
     assert said in comment.write(past.story())

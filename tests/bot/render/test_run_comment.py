@@ -25,7 +25,7 @@ from ledger.events.run import (
     UsageMetered,
 )
 from ledger.ids import QuestionId, RunId
-from ledger.states import Ending, Reason
+from ledger.states import Ending, Reason, RunKind, StopKind
 from tests.bot.render.past import CARD, RUN, Past, R
 
 
@@ -87,7 +87,7 @@ def test_a_question_asks_for_its_answer_and_a_pause_for_going_on(past: Past) -> 
 
 
 def test_a_paused_run_can_go_on(past: Past) -> None:
-    past(RunStopAsked(RUN, "pause", "alice", ""), RunParked(RUN, "pause"))
+    past(RunStopAsked(RUN, StopKind.PAUSE, "alice", ""), RunParked(RUN, "pause"))
     text = comment.write(past.story())
     assert text.startswith("### ⏸️ Run r1 is paused")
     assert boxes(text) == ["resume", "cancel"]
@@ -95,7 +95,7 @@ def test_a_paused_run_can_go_on(past: Past) -> None:
 
 def test_a_run_that_is_stopping_says_so_and_has_nothing_to_press(past: Past) -> None:
     approved(past)
-    past(RunStopAsked(RUN, "cancel", "alice", ""))
+    past(RunStopAsked(RUN, StopKind.CANCEL, "alice", ""))
     text = comment.write(past.story())
     assert text.startswith("### ✋ Run r1 was told to cancel and is stopping")
     assert boxes(text) == []
@@ -131,7 +131,7 @@ def test_a_run_that_is_done_leads_to_its_pull_request_and_the_next_one_stands_th
     assert "plan ✓ → work ✓ → not checked → pull request ✓" in waived
     assert "Continued on pull request #13" in text
     assert boxes(text) == []
-    past.run(RunId("r2"), attempt=2, kind="revision")
+    past.run(RunId("r2"), attempt=2, kind=RunKind.REVISION)
     second = comment.write(past.story(RunId("r2")))
     assert "Continued on" not in second
     assert "attempt 2" in second

@@ -11,7 +11,7 @@ from ledger.events.run import PlanApproved, RunEnded, RunQueued, RunRequeued, Ru
 from ledger.events.stage import SnapshotTaken, StageEntered, StageLeft, StageReopened
 from ledger.ids import RunId
 from ledger.log import event_store
-from ledger.states import Ending
+from ledger.states import Ending, RunKind
 from ledger.views import stages
 from tests.bot.render.past import CARD, SETTINGS, Past, R
 
@@ -27,7 +27,7 @@ def staged(past: Past) -> Past:
         RUN,
         CARD,
         1,
-        "first",
+        RunKind.FIRST,
         "In Progress",
         "acme/shop",
         "cardinal/7-totals",

@@ -22,7 +22,7 @@ from ledger.log import event_store
 from ledger.queries import siblings
 from ledger.rows.cards import CardRow
 from ledger.rows.runs import RunRow
-from ledger.states import Ending, Reason
+from ledger.states import Ending, PullState, Reason
 from ledger.views import cards, runs
 from rules.intents.outbound import MergePull
 from tests.ledger.samples import BOARD, board_seen, card_seen, later, run_queued
@@ -115,7 +115,7 @@ class Game:
         assert intent.head == f"{intent.card_id}-on-{self.base}"  # the merged tree is the checked one
         self.merged[intent.card_id] += 1
         self.moves()
-        self.happen(PullChanged(intent.card_id, number, "merged", False, intent.head))
+        self.happen(PullChanged(intent.card_id, number, PullState.MERGED, False, intent.head))
         return True
 
 

@@ -29,7 +29,7 @@ from ledger.ids import CardId, RunId
 from ledger.log import event_store
 from ledger.queries import run_queue
 from ledger.queue import outbox
-from ledger.states import CardState, Ending, Priority, Reason
+from ledger.states import CardState, Ending, Priority, Reason, RunKind
 from ledger.views import budgets, cards, runs
 from rules.intents.internal import QueueRun
 from rules.intents.outbound import Decision, WriteRunComment
@@ -232,7 +232,7 @@ def test_a_run_is_queued_with_the_priority_and_the_limits_of_its_card(engine: En
         event_store.append(db, *happened, at=NOW)
         reactor.advance(db, now=NOW)
         policy = policies.in_force(db, BOARD)
-        again = QueueRun(CardId("c3"), "retry", "ann", plan_required=True)
+        again = QueueRun(CardId("c3"), RunKind.RETRY, "ann", plan_required=True)
         apply.apply(db, policy, Decision((again,)), now=NOW)
     with event_store.reading(engine) as db:
         run = next(iter(runs.of_card(db, CardId("c3"))))

@@ -16,7 +16,7 @@ from ledger.ids import CardId, RunId
 from ledger.log import event_store
 from ledger.queries import run_queue
 from ledger.queue import outbox
-from ledger.states import Ending, Reason, RunState
+from ledger.states import Ending, PullState, Reason, RunState
 from tests.ledger.samples import BOARD, NOW, board_seen, card_seen, run_queued
 from tests.ledgers import new_ledger
 
@@ -73,7 +73,7 @@ def test_it_waits_until_the_other_is_merged(engine: Engine) -> None:
     assert code is Reason.DEPENDENCY
     assert because.startswith("pull request #9 changes `cart.py` as well: it waits until that is merged")
     assert dispatch.claim_run(engine, RunId("r3"), worker="w", now=NOW, ttl_s=60, slots=4) is None
-    happen(engine, PullChanged(A, 9, "merged", False, "h"))
+    happen(engine, PullChanged(A, 9, PullState.MERGED, False, "h"))
     assert starts(engine) == ["r3"]
 
 

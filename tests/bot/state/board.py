@@ -17,7 +17,7 @@ from ledger.ids import BoardId, CardId, QuestionId, RunId
 from ledger.lifecycle.open import open_ledger
 from ledger.log import event_store
 from ledger.rows.limit_answers import GO_ON, STOP
-from ledger.states import CardState, Ending
+from ledger.states import CardState, Ending, RunKind
 from ledger.views import budgets
 from rules.policy.model import parse
 
@@ -69,8 +69,8 @@ def queue(engine: Engine, card_id: CardId, number: int, column: str, by: str, se
     """Queue a run of the card; return its id."""
     run_id = RunId(f"r{number}")
     queued = RunQueued(
-        run_id, card_id, 1, "first", column, "acme/app", f"cardinal/{number}", "scripted", by, "", settings,
-        False,
+        run_id, card_id, 1, RunKind.FIRST, column, "acme/app", f"cardinal/{number}", "scripted", by, "",
+        settings, False,
     )  # fmt: skip
     with event_store.writing(engine) as db:
         event_store.append(db, queued, at=NOW)

@@ -37,7 +37,7 @@ from ledger.events.run import (
 from ledger.ids import RunId
 from ledger.log import event_store
 from ledger.queue import leases
-from ledger.states import Ending, RunState
+from ledger.states import Ending, PullState, RunState
 from tests.ledger.samples import CARD, RUN, board_seen, card_seen, run_queued
 
 S = RunState
@@ -172,9 +172,9 @@ def test_nothing_that_was_said_or_planned_is_in_a_trace(services: Services, coll
 def test_a_merge_ends_the_trace_of_the_run_that_it_is_of(services: Services, collector: Collector) -> None:
     play(services)
     export.export_due(services)
-    tell(services, utc_now(), PullChanged(CARD, 7, "open", False, "a" * 40))
+    tell(services, utc_now(), PullChanged(CARD, 7, PullState.OPEN, False, "a" * 40))
     assert export.export_due(services) == 0
-    tell(services, utc_now(), PullChanged(CARD, 7, "merged", False, "a" * 40))
+    tell(services, utc_now(), PullChanged(CARD, 7, PullState.MERGED, False, "a" * 40))
     assert export.export_due(services) == 1
     review, whole = collector.by_name()["review"], collector.by_name()[f"run {RUN}"]
     assert (review.trace_id, review.parent_span_id) == (whole.trace_id, whole.span_id)

@@ -39,7 +39,7 @@ from ledger.lifecycle.open import open_ledger
 from ledger.lifecycle.rebuild import rebuild
 from ledger.lifecycle.upgrade import PAGE
 from ledger.log import event_store
-from ledger.states import Ending, RunState
+from ledger.states import Ending, PullState, RunState
 from ledger.view_tables import AGAIN, groups, sources
 from ledger.views.cards import cards
 from tests.ledger.samples import (
@@ -114,7 +114,7 @@ def test_replay_equals_increment_over_every_kind(ledger: Engine) -> None:
     events += [
         BoardHalted(BOARD, "provider", "No answer.", later(60), 0),
         PullOpened(CARD, "acme/shop", 7, "PR_7", "cardinal/7", "c0", False),
-        PullChanged(CARD, 7, "merged", False, "c0"),
+        PullChanged(CARD, 7, PullState.MERGED, False, "c0"),
         MergeAwaited(CARD, 7, "auto", "c0", ""),
         ArtifactKept(RUN, "check.log", "log", "d0", 5),
         ReviewSubmitted(CARD, 999, "bob", True, "approved", "", (Thread("t9", "a.py", 1, "why?"),), "c0"),

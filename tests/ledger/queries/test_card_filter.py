@@ -24,7 +24,7 @@ from ledger.log import event_store
 from ledger.queries import lanes
 from ledger.queries.card_filter import ALL, CardFilter, CardScope, choices
 from ledger.queries.lanes import Asked, Lane, LanePart
-from ledger.states import CardState, Ending, Reason
+from ledger.states import CardState, Ending, Reason, RunKind
 from ledger.views import cards, runs
 from tests.ledger.samples import BOARD, NOW, board_seen
 
@@ -83,7 +83,7 @@ def run(name: str, card_id: str, repository: str, *, by: str) -> RunQueued:
         RunId(name),
         CardId(card_id),
         1,
-        "first",
+        RunKind.FIRST,
         "In Progress",
         repository,
         "b",
@@ -215,7 +215,7 @@ def test_what_only_others_may_answer_stands_in_a_lane_of_its_own_unless_it_is_on
 
 def test_a_card_is_judged_by_its_newest_run_whatever_becomes_of_that(db: Connection) -> None:
     card_id, settings = CardId("c"), '{"reviewers": ["rita"]}'
-    beside = replace(run("r3", "c", "acme/secret", by="eve"), kind="rerun", settings=settings)
+    beside = replace(run("r3", "c", "acme/secret", by="eve"), kind=RunKind.RERUN, settings=settings)
     failed = RunEnded(RunId("r3"), Ending.FAILED, "agent_error", "", "queued", cause="key")
     for happened, shown in (
         (beside, ("acme/shop", "cid", (), "")),
@@ -226,7 +226,10 @@ def test_a_card_is_judged_by_its_newest_run_whatever_becomes_of_that(db: Connect
             ("acme/new", "eve", ("rita",), "key"),
         ),
         (RepositoryMoved(BOARD, "acme/new", "acme/last"), ("acme/last", "eve", ("rita",), "key")),
-        (replace(beside, run_id=RunId("r4"), kind="retry", door="page"), ("acme/secret", "eve", (), "")),
+        (
+            replace(beside, run_id=RunId("r4"), kind=RunKind.RETRY, door="page"),
+            ("acme/secret", "eve", (), ""),
+        ),
         (replace(failed, run_id=RunId("r4")), ("acme/secret", "eve", (), "key")),
     ):
         event_store.append(db, happened, at=NOW)

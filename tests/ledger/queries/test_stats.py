@@ -26,7 +26,7 @@ from ledger.log import event_store
 from ledger.queries import stats
 from ledger.queries.card_filter import CardScope
 from ledger.queries.stats import ASSISTANT, CardWait, DayShare, DayWaits, MergeShare, SpendShare
-from ledger.states import ATTENTION, CardState, Ending, Reason, RunStatus
+from ledger.states import ATTENTION, CardState, Ending, PullState, Reason, RunStatus
 from ledger.views import runs, tallies
 from ledger.views.tallies import Tally
 from ledger.views.waits import waits
@@ -55,7 +55,7 @@ def worked(ledger: Engine) -> Engine:
     write(ledger, RunEnded(RunId("r2"), Ending.FAILED, "validation", "", ""), after_s=210)
     write(ledger, AssistantMetered(OTHER, 0.25, 10), after_s=220)
     write(ledger, PullOpened(CARD, "acme/app", 7, "PR_7", "cardinal/r1", "a" * 40, False), after_s=230)
-    write(ledger, PullChanged(CARD, 7, "merged", False, "a" * 40), after_s=240)
+    write(ledger, PullChanged(CARD, 7, PullState.MERGED, False, "a" * 40), after_s=240)
     write(ledger, CardStateChanged(CARD, CardState.QUEUED, CardState.DONE, "it is merged"), after_s=240)
     return ledger
 
@@ -160,7 +160,7 @@ def test_no_merge_is_counted_for_whoever_may_not_read_where_a_run_of_its_card_wo
 
 def test_no_merge_is_counted_for_whoever_may_not_read_where_it_was_merged(worked: Engine) -> None:
     write(worked, PullOpened(OTHER, "acme/secret", 8, "PR_8", "cardinal/r2", "b" * 40, False), after_s=300)
-    write(worked, PullChanged(OTHER, 8, "merged", False, "b" * 40), after_s=310)
+    write(worked, PullChanged(OTHER, 8, PullState.MERGED, False, "b" * 40), after_s=310)
     with event_store.reading(worked) as db:
         assert stats.of_boards(db, SINCE, UNTIL, [CardScope(BOARD, frozenset(("acme/app",)))]).merged == 1
         assert stats.of_boards(db, SINCE, UNTIL).merged == 2

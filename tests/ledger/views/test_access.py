@@ -10,6 +10,7 @@ from ledger.events.run import BranchExported
 from ledger.ids import CardId
 from ledger.log import event_store
 from ledger.queries import cards as card_queries
+from ledger.states import PullState
 from ledger.views import base_moves, cards, changed_files, findings, jobs, losses, runs
 from tests.ledger.samples import BOARD, CARD, RUN, board_seen, card_seen, later, run_queued
 
@@ -56,7 +57,7 @@ def test_a_new_name_keeps_the_newest_merge_of_both_names(ledger: Engine) -> None
         event_store.append(db, board_seen(), at=later(0))
         for card_id, number, repository in merges:
             opened = PullOpened(CardId(card_id), repository, number, f"PR_{number}", "b", "c0", draft=False)
-            merged = PullChanged(CardId(card_id), number, "merged", draft=False, head="c0")
+            merged = PullChanged(CardId(card_id), number, PullState.MERGED, draft=False, head="c0")
             for event in (card_seen(card_id, number), opened, merged):
                 event_store.append(db, event, at=later(number))
         for _ in range(2):  # each board that has the repository says so

@@ -10,12 +10,12 @@ from ledger.events.run import RunEnded
 from ledger.events.workspace import Checkpointed, WorkspaceTaken
 from ledger.ids import RunId
 from ledger.log import event_store
-from ledger.states import Ending
+from ledger.states import Ending, RunKind
 from ledger.views import checkpoints, workspaces
 from tests.ledger.samples import CARD, NOW, RUN, card_seen, run_queued
 
 FORK, LONG = RunId("r2"), timedelta(days=99)
-QUEUED = replace(run_queued(FORK, CARD), kind="rerun", again_of=RUN, forked_at="question")
+QUEUED = replace(run_queued(FORK, CARD), kind=RunKind.RERUN, again_of=RUN, forked_at="question")
 
 
 def kept(digit: str, point: str = "") -> Checkpointed:

@@ -16,7 +16,7 @@ from ledger.queries.card_filter import CardScope
 from ledger.rows.cards import CardRow
 from ledger.rows.plans import PlanRow
 from ledger.rows.runs import RunRow
-from ledger.states import CardState, Ending, RunState
+from ledger.states import CardState, Ending, PullState, RunState, StopKind
 from ledger.views import (
     boards,
     briefings,
@@ -135,7 +135,7 @@ def test_a_pause_is_forgotten_when_the_run_goes_on_but_a_cancel_is_not(ledger: E
             told(
                 db,
                 run_queued(run_id),
-                run.RunStopAsked(run_id, how, "ann", "why"),
+                run.RunStopAsked(run_id, StopKind(how), "ann", "why"),
                 run.RunParked(run_id, "pause"),
             )
             assert (a_run(db, run_id).stop_asked, a_run(db, run_id).parked_why) == (how, "pause")
@@ -147,7 +147,9 @@ def test_a_pause_is_forgotten_when_the_run_goes_on_but_a_cancel_is_not(ledger: E
 @pytest.mark.parametrize("why", ["reclaimed", "handed_back"])
 def test_a_pause_outlives_the_death_of_the_worker(ledger: Engine, why: str) -> None:
     with event_store.writing(ledger) as db:
-        told(db, run_queued(), run.RunClaimed(RUN, 1, "w"), run.RunStopAsked(RUN, "pause", "ann", "why"))
+        told(
+            db, run_queued(), run.RunClaimed(RUN, 1, "w"), run.RunStopAsked(RUN, StopKind.PAUSE, "ann", "why")
+        )
         told(db, run.RunRequeued(RUN, why))
         it = a_run(db)
         assert (it.state, it.stop_asked, it.stop_by) == ("queued", "pause", "ann")
@@ -227,9 +229,9 @@ def test_one_who_requests_changes_outweighs_who_approves_and_strangers_count_for
 def test_a_pull_request_is_followed_from_opening_to_merge(ledger: Engine) -> None:
     with event_store.writing(ledger) as db:
         told(db, card_seen(), pull.PullOpened(CARD, "acme/app", 7, "PR_7", "cardinal/1", "h1", True))
-        told(db, pull.PullChanged(CARD, 6, "closed", False, "h0"))
+        told(db, pull.PullChanged(CARD, 6, PullState.CLOSED, False, "h0"))
         assert (card(db).pull_state, card(db).pull_draft, card(db).branch) == ("open", True, "cardinal/1")
-        told(db, pull.PullChanged(CARD, 7, "merged", False, "h2"))
+        told(db, pull.PullChanged(CARD, 7, PullState.MERGED, False, "h2"))
         (found_card,) = cards.of_pull(db, "acme/app", 7)
         assert (found_card.pull_state, found_card.pull_draft, found_card.pull_head) == ("merged", False, "h2")
         assert cards.of_pull(db, "acme/other", 7) == ()

@@ -2,7 +2,7 @@
 
 from ledger.events.board import CardMoved
 from ledger.events.pull import PullChanged
-from ledger.states import CardState
+from ledger.states import CardState, PullState
 from rules.intents.outbound import DeleteBranch
 from tests.rules.scene import CARD, asks, card, ended, kinds, only, pull, states
 
@@ -11,7 +11,7 @@ BRANCH = "cardinal/12-add-login"
 
 def test_the_branch_goes_when_the_merge_is_seen() -> None:
     merged = card("Done", CardState.APPROVED, run=ended(), pull=pull("merged"))
-    intents = asks(merged, PullChanged(CARD, 5, "merged", False, "abc123"))
+    intents = asks(merged, PullChanged(CARD, 5, PullState.MERGED, False, "abc123"))
     assert only(intents, DeleteBranch) == DeleteBranch(CARD, BRANCH)
     assert states(intents) == [CardState.DONE]
 
@@ -32,4 +32,4 @@ def test_an_open_or_closed_pull_request_keeps_its_branch() -> None:
 
 def test_a_column_without_the_action_keeps_the_branch() -> None:
     merged = card("Review", CardState.APPROVED, run=ended(), pull=pull("merged"))
-    assert "DeleteBranch" not in kinds(asks(merged, PullChanged(CARD, 5, "merged", False, "abc123")))
+    assert "DeleteBranch" not in kinds(asks(merged, PullChanged(CARD, 5, PullState.MERGED, False, "abc123")))

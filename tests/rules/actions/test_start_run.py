@@ -7,7 +7,7 @@ import pytest
 
 from ledger.events.board import CardConverted, CardMoved, CardReplaced, CardSeen
 from ledger.ids import CardId
-from ledger.states import CardState, Ending
+from ledger.states import CardState, Ending, RunKind
 from rules.intents.internal import ChangeCardState, QueueRun
 from rules.intents.outbound import ConvertDraft
 from rules.snapshot import Snapshot
@@ -38,7 +38,7 @@ S = CardState
         (
             card(
                 state=S.CHANGES_REQUESTED,
-                run=ended(kind="revision"),
+                run=ended(kind=RunKind.REVISION),
                 pull=pull(),
                 verdict="changes_requested",
             ),
@@ -49,7 +49,7 @@ S = CardState
 )
 def test_a_card_that_is_dragged_in_gets_the_run_that_fits(snapshot: Snapshot, kind: str, plan: bool) -> None:
     assert only(asks(snapshot, MOVED), QueueRun) == QueueRun(
-        CARD, kind, "alice", plan_required=plan, door="board"
+        CARD, RunKind(kind), "alice", plan_required=plan, door="board"
     )
 
 

@@ -10,7 +10,7 @@ from ledger.events.related import LinksSeen
 from ledger.events.run import QuestionAnswered, QuestionAsked, RunQueued
 from ledger.ids import CardId, RunId
 from ledger.rows.links import LinkRow
-from ledger.states import BY_ITSELF, CardState, Ending, Reason, RunState
+from ledger.states import BY_ITSELF, CardState, Ending, Reason, RunKind, RunState
 from rules.card.dependencies import why_waiting
 from rules.handlers.failed_run import retry_part
 from rules.intents.internal import ChangeCardState, QueueRun
@@ -130,7 +130,7 @@ def test_a_run_that_has_begun_goes_on(state: RunState) -> None:
 def test_a_run_that_is_queued_asks_at_once() -> None:
     snapshot = card(state=CardState.BLOCKED, run=QUEUED, blockers=(blocker(4, "not_planned"),))
     event = RunQueued(
-        R1, CARD, 1, "first", "In Progress", "acme/shop", "b", "scripted", "ann", "", "{}", True
+        R1, CARD, 1, RunKind.FIRST, "In Progress", "acme/shop", "b", "scripted", "ann", "", "{}", True
     )
     assert "closed as not planned" in only(asks(snapshot, event), Say).text
     assert why_waiting(POLICY, card(run=QUEUED)) is None

@@ -7,7 +7,7 @@ import pytest
 from ledger.events.board import CardArrived, CardHeldBack, CardMoved
 from ledger.events.run import QuestionAnswered, QuestionAsked, RunEnded, RunStopAsked
 from ledger.rows.limit_answers import CANCEL, FINISH, Subject
-from ledger.states import CardState, Ending, RunState
+from ledger.states import CardState, Ending, RunState, StopKind
 from rules.card.left_column import MAX_BACK
 from rules.intents.internal import QueueRun
 from rules.intents.outbound import MoveCard, Say
@@ -126,7 +126,7 @@ def test_the_policy_may_cancel_or_let_finish_without_asking() -> None:
 
 
 def test_a_card_whose_run_is_being_cancelled_may_go() -> None:
-    assert asks(card("Review", run=run(stop_asked="cancel")), OUT) == ()
+    assert asks(card("Review", run=run(stop_asked=StopKind.CANCEL)), OUT) == ()
 
 
 def test_back_in_its_column_it_waits_for_the_choice() -> None:

@@ -18,7 +18,7 @@ from ledger.events.board import (
 from ledger.events.pull import MergeAwaited, PullChanged, PullOpened, ReviewDismissed
 from ledger.events.run import RunEnded
 from ledger.ids import RunId
-from ledger.states import CardState, Ending, Reason, RunState
+from ledger.states import CardState, Ending, PullState, Reason, RunState
 from rules.card.move_rights import guard_entry, may_move
 from rules.explain import why
 from rules.intents.internal import ChangeCardState
@@ -29,6 +29,7 @@ from tests.rules.scene import (
     NOW,
     POLICY,
     R1,
+    a_check,
     asks,
     card,
     ended,
@@ -117,7 +118,10 @@ def test_a_merge_that_waits_outlives_a_drag_without_the_right_and_all_that_follo
     away = card("Tasks", CardState.BLOCKED, **WAITS, mover=EVE)
     moved = only(asks(away, CardMoved(CARD, "Done", "Tasks", False)), Say).text
     assert "GitHub still merges pull request #5. Someone who may move cards drags it here again" in moved
-    for event in (PullChanged(CARD, 5, "open", False, "abc123"), MergeAwaited(CARD, 5, "auto", "abc123", "")):
+    for event in (
+        PullChanged(CARD, 5, PullState.OPEN, False, "abc123"),
+        MergeAwaited(CARD, 5, "auto", "abc123", ""),
+    ):
         assert "CancelMerge" not in kinds(asks(away, event))
         assert (
             only(asks(replace(away, **moved_by(BOB)), event), CancelMerge).because
@@ -131,7 +135,7 @@ def test_a_merge_that_waits_outlives_a_drag_without_the_right_and_all_that_follo
 
 
 def test_a_check_that_ends_merges_nothing_that_was_put_there_without_the_right() -> None:
-    snapshot = card("Done", CardState.BLOCKED, **REVIEWED, only_checks=True, mover=BOB)
+    snapshot = card("Done", CardState.BLOCKED, **REVIEWED, beside=a_check(), mover=BOB)
     passed = RunEnded(RunId("r5"), Ending.SUCCEEDED, "", "", "")
     assert only(asks(snapshot, passed), MergePull).head == "abc123"
     assert "MergePull" not in kinds(asks(replace(snapshot, **moved_by(EVE)), passed))

@@ -7,15 +7,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ledger.events.run import BranchExported
-from ledger.ids import RunId
+from ledger.ids import CardId, RunId
+from ledger.rows.same_issue import SiblingRow
 from rules.card import overlap
 from rules.intents.outbound import Say
 from rules.policy.model import parse
-from rules.snapshot import SharedFiles
-from tests.rules.scene import POLICY, R1, asks, card, only, run
+from tests.rules.scene import BOARD, POLICY, R1, asks, card, only, run
 
-PULL = SharedFiles(RunId("r7"), False, 9, ("shop/cart.py",))
-LIVE = SharedFiles(RunId("r8"), True, 0, ("a.py", "b.py", "c.py", "`d`.py", "e.py"))
+
+def a_sibling(run_id: str, at_work: bool, pull: int, files: tuple[str, ...]) -> SiblingRow:
+    return SiblingRow(CardId("PVTI_9"), BOARD, RunId(run_id), at_work, pull, files)
+
+
+PULL = a_sibling("r7", False, 9, ("shop/cart.py",))
+LIVE = a_sibling("r8", True, 0, ("a.py", "b.py", "c.py", "`d`.py", "e.py"))
 EXPORTED = BranchExported(R1, "cardinal/12-add-login", "b" * 40, "a" * 40, 1, 2, 1, ("shop/cart.py",))
 
 
@@ -58,8 +63,7 @@ def test_a_run_waits_for_live_runs_and_for_older_pull_requests() -> None:
 def test_no_cards_wait_in_a_circle(cards: list[tuple[bool, int]]) -> None:
     """Each card is at work or waits in the queue, with or without a pull request, on the same files."""
     known = [
-        SharedFiles(RunId(f"r{n}"), live, 10 * pull and 10 * pull + n, ("a",))
-        for n, (live, pull) in enumerate(cards)
+        a_sibling(f"r{n}", live, 10 * pull and 10 * pull + n, ("a",)) for n, (live, pull) in enumerate(cards)
     ]
     waits = {
         it.run_id: {shared.run_id for shared in overlap.holding((o for o in known if o != it), it.pull)}

@@ -9,7 +9,21 @@ from ledger.event import Event
 from ledger.events.pull import ReviewSubmitted
 from ledger.states import CardState, RunState
 from rules.snapshot import Snapshot
-from tests.rules.scene import ALICE, NOW, QUESTION, a_plan, asks, card, ended, given, kinds, pull, run, said
+from tests.rules.scene import (
+    ALICE,
+    NOW,
+    QUESTION,
+    a_lift,
+    a_plan,
+    asks,
+    card,
+    ended,
+    given,
+    kinds,
+    pull,
+    run,
+    said,
+)
 
 AHEAD = NOW + timedelta(hours=5)
 ASKED = replace(QUESTION, asked_at=AHEAD)
@@ -43,5 +57,5 @@ def test_an_approval_does_not_count_as_given_before_the_drag() -> None:
 
 
 def test_nobody_is_said_to_have_resumed_it_just_before() -> None:
-    told = asks(card(lifted=("alice", AHEAD)), given("resume", said_at=NOW))
+    told = asks(card(lifted=a_lift(AHEAD)), given("resume", said_at=NOW))
     assert "first" not in str(told)

@@ -8,7 +8,7 @@ import pytest
 from ledger.ids import CardId
 from ledger.rows.limit_answers import Subject
 from ledger.rows.stops import StopRow
-from ledger.states import Ending, RunState
+from ledger.states import Ending, RunState, StopKind
 from rules.chatops.offers import CommandOffer, list_permitted, others
 from rules.chatops.parser import Parsed, of_form, question_of_choice, run_of_button
 from rules.policy.model import Policy, parse
@@ -33,10 +33,10 @@ TABLE: list[tuple[Snapshot, str, list[str]]] = [
     (card(run=run()), "write", AT_WORK),
     (card(run=run()), "maintain", [*AT_WORK, "budget:r1"]),
     (card(run=run()), "triage", []),
-    (card(run=run(stop_asked="cancel")), "admin", []),
+    (card(run=run(stop_asked=StopKind.CANCEL)), "admin", []),
     (card(run=run(S.QUEUED)), "write", ["pause:r1", "cancel:r1"]),
     (card(run=run(S.AWAITING_APPROVAL)), "write", ["approve:r1:1", "cancel:r1", "redirect:r1"]),
-    (card(run=run(S.PARKED, stop_asked="pause")), "write", ["resume:r1", "cancel:r1"]),
+    (card(run=run(S.PARKED, stop_asked=StopKind.PAUSE)), "write", ["resume:r1", "cancel:r1"]),
     (card(run=run(S.PARKED), questions=(QUESTION,)), "write", ["answer:r1-q1", "answer:r1-q1", "cancel:r1"]),
     (
         card(run=run(S.PARKED), questions=(replace(QUESTION, choices=()),)),

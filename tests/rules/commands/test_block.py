@@ -2,13 +2,14 @@
 
 from dataclasses import replace
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 
 from ledger.events.board import StopLifted, StopOrdered
 from ledger.ids import RunId
 from ledger.states import CardState, Ending, Reason, RunState
-from rules.card.state import derive
+from rules.card.state import conclude_decision, derive
 from rules.explain import why
 from rules.intents.by_command import UnlinkCard
 from rules.intents.outbound import LinkCard
@@ -73,7 +74,14 @@ def test_a_blocked_card_says_so_wherever_it_stands(column: str, newest: object) 
     derived = derive(POLICY, snapshot)
     assert derived is not None
     assert (derived.state, derived.because, derived.reason) == (CardState.BLOCKED, SAID, Reason.BLOCKED)
-    blocked = card(column, CardState.BLOCKED, run=newest, stops=HELD, because=SAID, reason=Reason.BLOCKED)
+    shown: dict[str, Any] = {
+        "run": newest,
+        "place": 0,
+        "stops": HELD,
+        "because": SAID,
+        "reason": Reason.BLOCKED,
+    }
+    blocked = card(column, CardState.BLOCKED, **shown)
     assert why(POLICY, blocked) == SAID
 
 
@@ -93,7 +101,13 @@ def test_what_is_at_work_asks_or_is_done_is_shown_as_it_is(seen: Snapshot) -> No
 
 def test_the_card_is_shown_blocked_and_as_before_once_it_is_not() -> None:
     snapshot = card("Tasks", CardState.DRAFT, stops=HELD)
-    assert kinds(show_block(POLICY, snapshot).intents) == ["ChangeCardState", "UpdateFace"]
+    assert kinds(conclude_decision(POLICY, snapshot, show_block(snapshot)).intents) == [
+        "ChangeCardState",
+        "UpdateFace",
+    ]
     free = card("Tasks", CardState.BLOCKED, reason=Reason.BLOCKED, because=SAID)
-    assert kinds(show_block(POLICY, free).intents) == ["ChangeCardState", "UpdateFace"]
-    assert show_block(POLICY, card("Tasks", CardState.DRAFT)).intents == ()
+    assert kinds(conclude_decision(POLICY, free, show_block(free)).intents) == [
+        "ChangeCardState",
+        "UpdateFace",
+    ]
+    assert show_block(card("Tasks", CardState.DRAFT)).intents == ()

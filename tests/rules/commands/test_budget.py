@@ -8,7 +8,7 @@ import pytest
 from ledger.events.budget import BudgetRaised
 from ledger.events.run import RunRequeued
 from ledger.rows.limit_answers import Code, budget_answer
-from ledger.states import RunState
+from ledger.states import RunState, StopKind
 from rules.chatops.parser import Parsed, of_box, parse, permit
 from rules.intents.outbound import Say
 from rules.snapshot import Snapshot
@@ -69,7 +69,7 @@ def test_a_run_that_waits_for_something_else_still_waits_and_says_so() -> None:
     [
         (card(), "No run is active"),
         (card(run=ended()), "No run is active"),
-        (card(run=run(stop_asked="cancel")), "being cancelled"),
+        (card(run=run(stop_asked=StopKind.CANCEL)), "being cancelled"),
     ],
 )
 def test_where_no_dollars_are_needed_it_says_so(snapshot: Snapshot, said: str) -> None:

@@ -4,12 +4,12 @@ import pytest
 
 from ledger.events.run import RunStopAsked
 from ledger.rows.limit_answers import Code
-from ledger.states import RunState
+from ledger.states import RunState, StopKind
 from rules.snapshot import Snapshot
 from tests.rules.commands.cases import handled, told
 from tests.rules.scene import LEAVING, QUESTION, R1, answer_to, card, ended, run
 
-STOP = RunStopAsked(R1, "cancel", "bob", "/cardinal cancel")
+STOP = RunStopAsked(R1, StopKind.CANCEL, "bob", "/cardinal cancel")
 
 
 @pytest.mark.parametrize("state", [state for state in RunState if state is not RunState.ENDED])
@@ -28,7 +28,7 @@ def test_it_settles_the_question_about_leaving_but_not_the_agents() -> None:
     [
         (card(), "nothing to cancel"),
         (card(run=ended()), "nothing to cancel"),
-        (card(run=run(stop_asked="cancel")), "r1 is already being cancelled"),
+        (card(run=run(stop_asked=StopKind.CANCEL)), "r1 is already being cancelled"),
     ],
 )
 def test_where_nothing_runs_it_says_so(snapshot: Snapshot, said: str) -> None:
@@ -36,4 +36,4 @@ def test_where_nothing_runs_it_says_so(snapshot: Snapshot, said: str) -> None:
 
 
 def test_a_paused_run_can_be_cancelled() -> None:
-    assert handled("cancel", card(run=run(RunState.PARKED, stop_asked="pause"))) == (STOP,)
+    assert handled("cancel", card(run=run(RunState.PARKED, stop_asked=StopKind.PAUSE))) == (STOP,)

@@ -10,7 +10,7 @@ from ledger.events.pull import PullChanged
 from ledger.events.run import RunEnded, RunStepped, RunStopAsked
 from ledger.ids import RunId
 from ledger.rows.runs import RunRow
-from ledger.states import CardState, Ending, Gate, RunState
+from ledger.states import CardState, Ending, Gate, PullState, RunKind, RunState, StopKind
 from rules.intents.internal import QueueRun
 from rules.intents.outbound import MarkReady, MergePull, Say
 from rules.snapshot import Snapshot
@@ -19,9 +19,9 @@ from tests.rules.scene import CARD, NOW, POLICY, a_check, asks, card, ended, kin
 
 R5 = RunId("r5")
 ALIVE, OVER = (a_check(alive=True),), (a_check(),)
-CHECKED = QueueRun(CARD, "check", "bob", plan_required=False)
+CHECKED = QueueRun(CARD, RunKind.CHECK, "bob", plan_required=False)
 UNSEEN = pull(gate=Gate.UNSEEN)
-PUSHED = PullChanged(CARD, 5, "open", False, "abc123")
+PUSHED = PullChanged(CARD, 5, PullState.OPEN, False, "abc123")
 
 
 @pytest.mark.parametrize("gate", list(Gate))
@@ -47,7 +47,7 @@ def test_it_says_why_nothing_was_started(snapshot: Snapshot, said: str) -> None:
 
 def test_cancel_stops_a_run_that_only_checks_where_no_other_lives() -> None:
     (stop,) = handled("cancel", card(run=ended(), pull=pull(), checks=ALIVE))
-    assert stop == RunStopAsked(R5, "cancel", "bob", "/cardinal cancel")
+    assert stop == RunStopAsked(R5, StopKind.CANCEL, "bob", "/cardinal cancel")
 
 
 @pytest.mark.parametrize(
@@ -86,7 +86,7 @@ def over(ending: Ending = Ending.SUCCEEDED, detail: str = "") -> RunEnded:
 
 
 def seen(column: str, gate: Gate, **changes: object) -> Snapshot:
-    snapshot = card(column, CardState.IN_REVIEW, run=ended(), checks=OVER, only_checks=True)
+    snapshot = card(column, CardState.IN_REVIEW, run=ended(), checks=OVER, beside=a_check())
     return replace(snapshot, pull=pull(gate=gate, draft=True), **changes)  # type: ignore[arg-type]
 
 

@@ -9,7 +9,7 @@ from ledger.events.branch import RunChosen
 from ledger.events.run import RunEnded, RunStopAsked
 from ledger.ids import NO_RUN, RunId
 from ledger.rows.runs import PastRun, RunRow
-from ledger.states import Ending, RunState
+from ledger.states import Ending, RunKind, RunState
 from rules.chatops.parser import Parsed, Permitted, permit
 from rules.intents.outbound import MoveCard, OpenPull, PostQuestion, Say, SupersedePull
 from rules.policy.model import Policy
@@ -34,8 +34,8 @@ from tests.rules.scene import (
 
 R2, R3 = RunId("r2"), RunId("r3")
 BRANCH = "cardinal/12-add-login-r2"
-BESIDE = ended(run_id=R2, kind="rerun", again_of=R1, pushed_head="c" * 40, branch=BRANCH)
-OTHER = replace(run(), run_id=R3, kind="rerun", again_of=R1)
+BESIDE = ended(run_id=R2, kind=RunKind.RERUN, again_of=R1, pushed_head="c" * 40, branch=BRANCH)
+OTHER = replace(run(), run_id=R3, kind=RunKind.RERUN, again_of=R1)
 CHOSEN = RunChosen(CARD, R2, BRANCH, R1, "bob")
 
 
@@ -74,8 +74,8 @@ def test_a_pull_request_a_question_and_other_runs_give_way() -> None:
     [
         (beside(None), "this card has no r2"),
         (beside(own=BESIDE), "r2 is the card's own run already"),
-        (beside(replace(BESIDE, kind="first")), "`/cardinal rerun r2` does it again beside the card"),
-        (beside(replace(BESIDE, kind="check")), "`/cardinal rerun r2`"),
+        (beside(replace(BESIDE, kind=RunKind.FIRST)), "`/cardinal rerun r2` does it again beside the card"),
+        (beside(replace(BESIDE, kind=RunKind.CHECK)), "`/cardinal rerun r2`"),
         (beside(replace(BESIDE, state=RunState.WORKING, ending=None)), "`/cardinal cancel r2`"),
         (beside(replace(BESIDE, state=RunState.QUEUED, ending=None)), "Choose it once it has ended"),
         (beside(replace(BESIDE, ending=Ending.FAILED)), "r2 failed, and only a run that succeeded"),
@@ -100,7 +100,7 @@ def test_its_pull_request_is_opened_and_the_card_takes_the_route_of_a_success() 
     routed = policy(
         "In Progress: {archetype: execution, on_success: {move: Review}}\nReview: {archetype: review}"
     )
-    own = replace(BESIDE, kind="chosen", again_of=NO_RUN)
+    own = replace(BESIDE, kind=RunKind.CHOSEN, again_of=NO_RUN)
     intents = asks(card(run=own), CHOSEN, by=routed)
     assert only(intents, OpenPull) == OpenPull(CARD, R2)
     assert only(intents, MoveCard).column == "Review"

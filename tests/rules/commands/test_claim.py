@@ -6,6 +6,7 @@ import pytest
 
 from ledger.events.board import CardExplained, IssueClosed, StopLifted, StopOrdered
 from ledger.states import CardState, Ending, Reason, RunState
+from rules.card.state import conclude_decision
 from rules.intents.by_command import ChangeAssignees
 from rules.intents.internal import ChangeCardState
 from rules.runs.kill_switch import show_block
@@ -69,12 +70,14 @@ def test_what_changes_nothing_is_said(command: str, seen: Snapshot, words: str) 
     ],
 )
 def test_a_claimed_card_waits_for_no_agent_so_it_is_not_blocked(seen: Snapshot, state: CardState) -> None:
-    claimed = show_block(POLICY, replace(seen, stops=held("al").stops)).intents
+    taken = replace(seen, stops=held("al").stops)
+    claimed = conclude_decision(POLICY, taken, show_block(taken)).intents
     assert [seen.state, *states(claimed)][-1] is state
     shown = [it for it in claimed if isinstance(it, ChangeCardState | CardExplained)]
     assert shown[-1].reason is Reason.BLOCKED, "or a queued run would start"
     stop = a_stop("card", CARD, "al", because="the contract is missing")
-    only_blocked = show_block(POLICY, replace(seen, stops=(stop,))).intents
+    stopped = replace(seen, stops=(stop,))
+    only_blocked = conclude_decision(POLICY, stopped, show_block(stopped)).intents
     assert [S.BLOCKED, *states(only_blocked)][-1] is S.BLOCKED
 
 

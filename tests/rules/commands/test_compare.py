@@ -6,7 +6,7 @@ import pytest
 
 from ledger.ids import RunId
 from ledger.rows.runs import ComparedRun
-from ledger.states import Ending, RunState
+from ledger.states import Ending, RunKind, RunState
 from rules.commands.compare import INSTEAD
 from rules.intents.outbound import Say
 from tests.rules.scene import R1, asks, card, ended, given, only, run
@@ -15,7 +15,7 @@ OWN = ComparedRun(
     ended(files_changed=3, lines_changed=20, commits=2, active_s=90.0), "It greets | all.", "passed"
 )
 FORK = ended(
-    Ending.FAILED, run_id=RunId("r2"), kind="rerun", again_of=R1, forked_at="plan", reason="validation"
+    Ending.FAILED, run_id=RunId("r2"), kind=RunKind.RERUN, again_of=R1, forked_at="plan", reason="validation"
 )
 BOTH = (OWN, ComparedRun(FORK, "", "failed"))
 

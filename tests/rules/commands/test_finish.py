@@ -3,6 +3,7 @@
 import pytest
 
 from ledger.rows.limit_answers import Code
+from ledger.states import StopKind
 from rules.snapshot import Snapshot
 from tests.rules.commands.cases import handled, told
 from tests.rules.scene import LEAVING, answer_to, card, run
@@ -22,7 +23,7 @@ def test_without_that_question_it_is_only_acknowledged() -> None:
     [
         (card(), "nothing to finish"),
         (card(run=run()), "r1 finishes by itself"),
-        (card(run=run(stop_asked="cancel"), held_back="Review"), "is already being cancelled"),
+        (card(run=run(stop_asked=StopKind.CANCEL), held_back="Review"), "is already being cancelled"),
     ],
 )
 def test_where_nothing_was_dragged_away_it_says_so(snapshot: Snapshot, said: str) -> None:

@@ -4,7 +4,7 @@ import pytest
 
 from ledger.events.board import StopOrdered
 from ledger.events.run import RunStopAsked
-from ledger.states import RUN_HELD, RunState
+from ledger.states import RUN_HELD, RunState, StopKind
 from rules.snapshot import Snapshot
 from tests.rules.commands.cases import handled, told
 from tests.rules.scene import BOARD, CARD, QUESTION, R1, a_stop, card, ended, run
@@ -12,7 +12,9 @@ from tests.rules.scene import BOARD, CARD, QUESTION, R1, a_stop, card, ended, ru
 
 @pytest.mark.parametrize("state", RUN_HELD)
 def test_it_parks_a_run_that_a_worker_holds(state: RunState) -> None:
-    assert handled("pause", card(run=run(state))) == (RunStopAsked(R1, "pause", "bob", "/cardinal pause"),)
+    assert handled("pause", card(run=run(state))) == (
+        RunStopAsked(R1, StopKind.PAUSE, "bob", "/cardinal pause"),
+    )
 
 
 @pytest.mark.parametrize(
@@ -37,8 +39,12 @@ def test_a_column_or_the_board_is_stopped(scope: str, target: str) -> None:
 @pytest.mark.parametrize(
     ("snapshot", "scope", "said"),
     [
-        (card(run=run(stop_asked="pause")), "", "is already being stopped"),
-        (card(run=run(RunState.PARKED, stop_asked="pause")), "", "r1 is already paused. `/cardinal resume`"),
+        (card(run=run(stop_asked=StopKind.PAUSE)), "", "is already being stopped"),
+        (
+            card(run=run(RunState.PARKED, stop_asked=StopKind.PAUSE)),
+            "",
+            "r1 is already paused. `/cardinal resume`",
+        ),
         (card(stops=(a_stop("card", CARD, "al"),)), "", "already stopped. `/cardinal resume` resumes"),
         (
             card(stops=(a_stop("card", CARD, "al", because="later"),)),

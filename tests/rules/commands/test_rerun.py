@@ -20,7 +20,7 @@ from ledger.events.run import (
 )
 from ledger.ids import QuestionId, RunId
 from ledger.rows.runs import PastRun, RunRow
-from ledger.states import Ending, RunState
+from ledger.states import Ending, RunKind, RunState, StopKind
 from rules.chatops.parser import Parsed, Permitted, permit
 from rules.commands.rerun import read_wish
 from rules.intents.internal import QueueRun
@@ -38,10 +38,10 @@ SETTINGS = ColumnPolicy(archetype="execution", agents=("codex", "claude/opus")).
 PAST = PastRun(ended(settings=SETTINGS, agent="claude"), "b" * 40, briefed=True)
 OWN_SETTINGS = ColumnPolicy(archetype="execution", agent="own", agents=("codex",)).to_json()
 OWN_PAST = PastRun(ended(settings=OWN_SETTINGS, agent="own"), "b" * 40, briefed=True)
-BESIDE = replace(run(RunState.WORKING), run_id=R2, kind="rerun", again_of=R1)
+BESIDE = replace(run(RunState.WORKING), run_id=R2, kind=RunKind.RERUN, again_of=R1)
 AGAIN = QueueRun(
     CARD,
-    "rerun",
+    RunKind.RERUN,
     "bob",
     plan_required=False,
     mode="fix",
@@ -88,7 +88,11 @@ def test_the_card_s_own_run_and_pull_request_make_no_difference(own: RunRow) -> 
         (with_past(None), "r9", "this card has no r9"),
         (with_past(replace(PAST, briefed=False)), "r1", "`/cardinal retry` starts a new run"),
         (with_past(replace(PAST, base="")), "r1", "add `--base now`"),
-        (with_past(PastRun(ended(kind="check"), "", briefed=False)), "r1", "`/cardinal check` does so again"),
+        (
+            with_past(PastRun(ended(kind=RunKind.CHECK), "", briefed=False)),
+            "r1",
+            "`/cardinal check` does so again",
+        ),
         (with_past(None, run=None), "", "this card has no run yet"),
         (with_past(PastRun(ended(settings='{"gone": 1}'), "b" * 40, briefed=True)), "r1", "cannot read"),
         (with_past(archived=True), "r1", "left the board"),
@@ -148,22 +152,22 @@ MOVES_NOTHING = [
 
 @pytest.mark.parametrize("event", MOVES_NOTHING, ids=lambda it: type(it).__name__)
 def test_what_happens_in_it_is_shown_and_does_nothing_to_the_card(event: Any) -> None:
-    snapshot = card(run=ended(), pull=pull(), rerun=BESIDE)
+    snapshot = card(run=ended(), pull=pull(), beside=BESIDE)
     assert asks(snapshot, event) == (WriteRunComment(CARD, R2),)
 
 
 def test_its_end_is_reported_and_moves_no_card() -> None:
     over = RunEnded(R2, Ending.SUCCEEDED, "", "", "publishing")
-    snapshot = card(run=run(), rerun=replace(BESIDE, state=RunState.ENDED, ending=Ending.SUCCEEDED))
+    snapshot = card(run=run(), beside=replace(BESIDE, state=RunState.ENDED, ending=Ending.SUCCEEDED))
     assert kinds(asks(snapshot, over)) == ["PostReport", "WriteRunComment", "UpdateTicker"]
-    looked = replace(snapshot, rerun=replace(BESIDE, mode="investigate"))
+    looked = replace(snapshot, beside=replace(BESIDE, mode="investigate"))
     assert asks(looked, over)[0] == WriteFindings(CARD, R2)
     assert asks(snapshot, over)[0] == PostReport(CARD, R2)
 
 
 @pytest.mark.parametrize("why", ["question", "limit", "pause"])
 def test_one_that_waits_for_a_person_ends_and_says_what_to_do(why: str) -> None:
-    snapshot = card(run=run(), rerun=replace(BESIDE, state=RunState.PARKED))
+    snapshot = card(run=run(), beside=replace(BESIDE, state=RunState.PARKED))
     end = only(asks(snapshot, RunParked(R2, why)), RunEnded)
     assert (end.run_id, end.ending, end.reason) == (R2, Ending.CANCELLED, "gave_up")
     assert "then rerun it" in end.detail
@@ -188,7 +192,7 @@ def test_cancel_is_for_the_card_s_own_run_unless_it_names_the_other_one() -> Non
     ],
 )
 def test_it_ends_with_a_card_that_is_given_up(event: Event, changes: dict[str, Any]) -> None:
-    stopping = replace(BESIDE, run_id=RunId("r3"), stop_asked="cancel")
+    stopping = replace(BESIDE, run_id=RunId("r3"), stop_asked=StopKind.CANCEL)
     given_up = card(run=ended(), reruns=(BESIDE, stopping), **changes)
     assert only(asks(given_up, event), RunStopAsked).run_id == R2
 
@@ -235,4 +239,4 @@ def test_it_is_cancelled_where_its_repository_is_out_of_reach(target: str, reaso
     lost = AccessLost(BOARD, target, reason, "")
     asked = lose_access(BESIDE, lost).intents
     assert [(it.run_id, it.how) for it in asked if isinstance(it, RunStopAsked)] == [(R2, "cancel")] * stops
-    assert not lose_access(replace(BESIDE, stop_asked="cancel"), lost).intents
+    assert not lose_access(replace(BESIDE, stop_asked=StopKind.CANCEL), lost).intents

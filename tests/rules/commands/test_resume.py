@@ -4,7 +4,7 @@ import pytest
 
 from ledger.events.board import StopLifted
 from ledger.events.run import RunRequeued
-from ledger.states import RunState
+from ledger.states import RunState, StopKind
 from rules.chatops.offers import list_permitted
 from rules.intents.outbound import React, Say
 from rules.policy.model import DEFAULT_TEXT, parse
@@ -12,7 +12,7 @@ from rules.snapshot import Snapshot
 from tests.rules.commands.cases import handled, told
 from tests.rules.scene import BOARD, CARD, QUESTION, R1, a_stop, asks, card, given, kinds, only, run
 
-PAUSED = run(RunState.PARKED, stop_asked="pause")
+PAUSED = run(RunState.PARKED, stop_asked=StopKind.PAUSE)
 
 
 def test_a_paused_run_goes_on() -> None:
@@ -40,7 +40,7 @@ def test_a_stopped_column_or_board_goes_on(scope: str, target: str) -> None:
         (card(), "board", "The board is not stopped"),
         (card(), "all", "say `/cardinal resume [column|board]`"),
         (card(run=run(RunState.PARKED), questions=(QUESTION,)), "", "it is waiting for an answer"),
-        (card(run=run(stop_asked="pause")), "", "r1 is still stopping"),
+        (card(run=run(stop_asked=StopKind.PAUSE)), "", "r1 is still stopping"),
         (
             card(stops=(a_stop("board", BOARD, "al"),)),
             "",

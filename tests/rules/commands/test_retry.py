@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from ledger.states import CardState, Ending
+from ledger.states import CardState, Ending, RunKind
 from rules.intents.internal import QueueRun
 from rules.intents.outbound import MergePull
 from rules.snapshot import Snapshot
@@ -20,12 +20,14 @@ def test_a_run_follows_one_that_ended_and_an_approved_plan_stays_approved(
 ) -> None:
     snapshot = card(run=ended(ending, plan_approved=approved))
     assert handled("retry", snapshot) == (
-        QueueRun(CARD, "retry", "bob", plan_required=not approved, door="comment"),
+        QueueRun(CARD, RunKind.RETRY, "bob", plan_required=not approved, door="comment"),
     )
 
 
 def test_a_card_without_a_run_gets_its_first() -> None:
-    assert handled("retry", card()) == (QueueRun(CARD, "first", "bob", plan_required=True, door="comment"),)
+    assert handled("retry", card()) == (
+        QueueRun(CARD, RunKind.FIRST, "bob", plan_required=True, door="comment"),
+    )
 
 
 @pytest.mark.parametrize(
@@ -33,12 +35,12 @@ def test_a_card_without_a_run_gets_its_first() -> None:
     [
         card(run=ended(), pull=pull(), pending_threads=2),
         card(run=ended(), pull=pull(), verdict="changes_requested"),
-        card(run=ended(Ending.FAILED, kind="revision"), pull=pull(), verdict="changes_requested"),
+        card(run=ended(Ending.FAILED, kind=RunKind.REVISION), pull=pull(), verdict="changes_requested"),
     ],
 )
 def test_feedback_makes_it_a_revision(snapshot: Snapshot) -> None:
     assert handled("retry", snapshot) == (
-        QueueRun(CARD, "revision", "bob", plan_required=False, door="comment"),
+        QueueRun(CARD, RunKind.REVISION, "bob", plan_required=False, door="comment"),
     )
 
 

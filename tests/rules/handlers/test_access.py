@@ -6,7 +6,8 @@ import pytest
 
 from ledger.events.board import CardConverted
 from ledger.events.run import RunRequeued, RunStopAsked
-from ledger.states import CardState, RunState
+from ledger.states import CardState, RunState, StopKind
+from rules.card.state import conclude_decision
 from rules.handlers.access import WHY, spread
 from rules.snapshot import Snapshot
 from tests.rules.scene import CARD, POLICY, R1, a_loss, a_placement, asks, card, only, run, states
@@ -20,14 +21,14 @@ GONE = {
 
 @pytest.mark.parametrize("name", GONE)
 def test_a_run_at_work_is_paused_and_its_card_blocked(name: str) -> None:
-    decision = spread(POLICY, GONE[name])
+    decision = conclude_decision(POLICY, GONE[name], spread(POLICY, GONE[name]))
     stop = only(decision.intents, RunStopAsked)
     assert (stop.run_id, stop.how, stop.why) == (R1, "pause", WHY)
     assert states(decision.intents) == [CardState.BLOCKED]
 
 
 def paused(**changes: Any) -> Snapshot:
-    parked = run(RunState.PARKED, stop_asked="pause", stop_by="Cardinal", stop_why=WHY)
+    parked = run(RunState.PARKED, stop_asked=StopKind.PAUSE, stop_by="Cardinal", stop_why=WHY)
     return card(state=CardState.BLOCKED, run=parked, board_owner="acme", **changes)
 
 

@@ -10,7 +10,7 @@ from ledger.events.pull import PullChanged
 from ledger.events.run import PlanApproved, RunStepped, RunStopAsked
 from ledger.ids import RunId
 from ledger.rows.runs import RunRow
-from ledger.states import CardState, Ending, RunState
+from ledger.states import CardState, Ending, PullState, RunState, StopKind
 from rules.chatops.parser import Parsed, of_button, plan_of_approval, run_of_button
 from rules.handlers import check_buttons
 from rules.handlers.check_buttons import of_check
@@ -23,10 +23,10 @@ S = RunState
 TABLE: list[tuple[str | None, RunRow | None, list[str]]] = [
     ("In Progress", run(), ["pause:r1", "cancel:r1", "explain"]),
     ("In Progress", run(S.QUEUED), ["pause:r1", "cancel:r1", "explain"]),
-    ("In Progress", run(stop_asked="pause"), ["cancel:r1", "explain"]),
-    ("In Progress", run(stop_asked="cancel"), ["explain"]),
+    ("In Progress", run(stop_asked=StopKind.PAUSE), ["cancel:r1", "explain"]),
+    ("In Progress", run(stop_asked=StopKind.CANCEL), ["explain"]),
     ("In Progress", run(S.AWAITING_APPROVAL), ["approve:r1:1", "cancel:r1", "explain"]),
-    ("In Progress", run(S.PARKED, stop_asked="pause"), ["resume:r1", "cancel:r1", "explain"]),
+    ("In Progress", run(S.PARKED, stop_asked=StopKind.PAUSE), ["resume:r1", "cancel:r1", "explain"]),
     ("In Progress", run(S.PARKED), ["cancel:r1", "explain"]),
     ("In Progress", ended(), ["explain"]),  # its work is to be looked at
     ("In Progress", ended(Ending.FAILED), ["retry:r1", "explain"]),
@@ -156,6 +156,8 @@ def test_the_check_is_written_when_its_verdict_or_its_buttons_may_change() -> No
     progress = RunStepped(R1, S.CLAIMED, S.PREPARING)
     assert "WriteCheck" not in kinds(asks(snapshot, progress))
     assert "WriteCheck" in kinds(asks(snapshot, RunStepped(R1, S.PLANNING, S.AWAITING_APPROVAL)))
-    assert "WriteCheck" in kinds(asks(snapshot, PullChanged(CARD, 5, "open", False, "abc123")))
-    assert "WriteCheck" not in kinds(asks(card(run=run()), PullChanged(CARD, 5, "open", False, "abc123")))
+    assert "WriteCheck" in kinds(asks(snapshot, PullChanged(CARD, 5, PullState.OPEN, False, "abc123")))
+    assert "WriteCheck" not in kinds(
+        asks(card(run=run()), PullChanged(CARD, 5, PullState.OPEN, False, "abc123"))
+    )
     assert check_buttons.check(card(pull=pull("closed"))).intents == ()

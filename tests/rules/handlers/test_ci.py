@@ -9,7 +9,7 @@ import pytest
 from ledger.events.pull import CheckFailure, ChecksSettled
 from ledger.events.run import RunEnded
 from ledger.states import CardState as S
-from ledger.states import Ending, Reason, RunState
+from ledger.states import Ending, Reason, RunKind, RunState
 from rules.intents.internal import ChangeCardState, QueueRun
 from rules.intents.outbound import Say
 from rules.policy.model import Policy
@@ -32,7 +32,7 @@ def limits(**changes: Any) -> Policy:
 
 def test_a_red_check_starts_a_repair_without_a_plan() -> None:
     assert only(asks(DONE, red()), QueueRun) == QueueRun(
-        CARD, "repair", "CI", plan_required=False, door="checks"
+        CARD, RunKind.REPAIR, "CI", plan_required=False, door="checks"
     )
     assert "Say" not in kinds(asks(DONE, red()))
 

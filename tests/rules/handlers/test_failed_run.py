@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from ledger.events.run import RunEnded, RunQueued
-from ledger.states import Ending
+from ledger.states import Ending, RunKind
 from rules.errors import PolicyError
 from rules.intents.internal import QueueRun
 from rules.intents.outbound import Say
@@ -29,7 +29,7 @@ def test_the_other_agent_takes_the_next_attempt_for_whoever_asked_for_the_first(
         "policy",
     )
     event = RunQueued(
-        R1, CARD, 2, "retry", "In Progress", "acme/shop", "b", "codex", "ann", "", "{}", True,
+        R1, CARD, 2, RunKind.RETRY, "In Progress", "acme/shop", "b", "codex", "ann", "", "{}", True,
         other_agent="codex/small",
     )  # fmt: skip
     assert only(asks(card(run=ended()), event, by=RETRIES), Say).about == "retry:r1"

@@ -8,7 +8,7 @@ import pytest
 from ledger.events.conversation import CommandGiven
 from ledger.ids import RunId
 from ledger.rows.findings import FollowUpRow
-from ledger.states import Ending, RunState
+from ledger.states import Ending, RunState, StopKind
 from rules.chatops.parser import BOXES
 from rules.handlers.card_moved import UNKNOWN
 from rules.intents.outbound import Say
@@ -22,6 +22,7 @@ from tests.rules.scene import (
     QUESTION,
     R1,
     a_check,
+    a_lift,
     a_message,
     a_plan,
     a_stop,
@@ -41,11 +42,11 @@ AGO, R5 = NOW - timedelta(seconds=1), RunId("r5")
 FIRST = replace(
     QUESTION, answered_by="alice", answer="8080", asked_at=NOW - timedelta(minutes=5), answered_at=AGO
 )
-STOPPING = run(stop_asked="cancel", stop_by="alice")
-CANCELLED = ended(Ending.CANCELLED, stop_asked="cancel", stop_by="alice")
+STOPPING = run(stop_asked=StopKind.CANCEL, stop_by="alice")
+CANCELLED = ended(Ending.CANCELLED, stop_asked=StopKind.CANCEL, stop_by="alice")
 CHECKING = a_check(alive=True, by="carol")
-PAUSING = run(stop_asked="pause", stop_by="alice")
-PAUSED = run(RunState.PARKED, stop_asked="pause", stop_by="alice")
+PAUSING = run(stop_asked=StopKind.PAUSE, stop_by="alice")
+PAUSED = run(RunState.PARKED, stop_asked=StopKind.PAUSE, stop_by="alice")
 STARTED = run(by="alice", door="comment")
 FINISHED = replace(LEAVING, answered_by="alice", answered_at=NOW, code="finish")
 ANSWERED = card(run=run(), questions=(FIRST,))
@@ -82,11 +83,11 @@ TABLE: list[tuple[Snapshot, CommandGiven, str]] = [
     (stops("board", BOARD), given("pause", "board"), "stopped the board first"),
     (BLOCKED, given("block", "later"), "stopped the card first. Nothing was changed: the card is blocked by"),
     (BLOCKED, given("claim"), "stopped the card first. Nothing was changed: the card is blocked by"),
-    (card(run=run(), lifted=("alice", AGO)), given("unblock"), "resumed it first. No one has blocked"),
+    (card(run=run(), lifted=a_lift(AGO)), given("unblock"), "resumed it first. No one has blocked"),
     (stops("board", BOARD), given("stop-all"), "stopped the board first"),
-    (card(run=run(), lifted=("alice", AGO)), given("resume"), "resumed it first. Nothing is paused"),
-    (card(run=run(), lifted=("alice", AGO)), given("resume", source="box:resume"), "resumed it first"),
-    (card(lifted=("alice", AGO)), given("resume", "board"), "resumed it first. The board is not stopped"),
+    (card(run=run(), lifted=a_lift(AGO)), given("resume"), "resumed it first. Nothing is paused"),
+    (card(run=run(), lifted=a_lift(AGO)), given("resume", source="box:resume"), "resumed it first"),
+    (card(lifted=a_lift(AGO)), given("resume", "board"), "resumed it first. The board is not stopped"),
     (card(run=STARTED), given("retry"), "started r1 first. No run was started: r1 is already active"),
     (card(run=STARTED, pull=pull()), pressed("retry", "r0"), "started r1 first"),
     (card(run=STARTED), given("fix"), "started r1 first"),
@@ -104,7 +105,11 @@ TABLE: list[tuple[Snapshot, CommandGiven, str]] = [
         "started r5 first",
     ),
     (
-        card(run=ended(), pull=pull(), checks=(replace(CHECKING, stop_asked="cancel", stop_by="alice"),)),
+        card(
+            run=ended(),
+            pull=pull(),
+            checks=(replace(CHECKING, stop_asked=StopKind.CANCEL, stop_by="alice"),),
+        ),
         given("cancel"),
         "cancelled r5 first. r5 is already being cancelled",
     ),
@@ -172,9 +177,9 @@ def test_every_command_has_its_second_in_the_table() -> None:
         (BLOCKED, given("block", "by x/y#7")),
         (card(run=run(by=UNKNOWN)), given("retry")),
         (card(run=run(by="alice", door="checks")), given("retry")),
-        (card(run=ended(Ending.CANCELLED, stop_asked="cancel", stop_by="policy")), given("cancel")),
-        (card(run=ended(stop_asked="cancel", stop_by="alice")), given("cancel")),  # it was done before
-        (card(run=run(), lifted=("alice", NOW - timedelta(minutes=5))), given("resume")),
+        (card(run=ended(Ending.CANCELLED, stop_asked=StopKind.CANCEL, stop_by="policy")), given("cancel")),
+        (card(run=ended(stop_asked=StopKind.CANCEL, stop_by="alice")), given("cancel")),  # it was done before
+        (card(run=run(), lifted=a_lift(NOW - timedelta(minutes=5))), given("resume")),
     ],
 )
 def test_where_nobody_was_just_first_nobody_is_named(snapshot: Snapshot, late: CommandGiven) -> None:

@@ -12,7 +12,7 @@ from ledger.states import CardState, Ending, Gate, Reason
 from rules.handlers.merge_queue import WAITS
 from rules.intents.outbound import CancelMerge, CheckGroup
 from rules.snapshot import Snapshot
-from tests.rules.scene import CARD, asks, card, ended, kinds, only, pull, run
+from tests.rules.scene import CARD, a_check, asks, card, ended, kinds, only, pull, run
 
 FORMED = GroupFormed(CARD, 5, "d" * 40)
 QUEUED = WAITS["queue"].format(number=5)
@@ -55,7 +55,7 @@ def test_a_card_that_left_the_queue_does_not_say_that_it_waits(
 
 def test_a_merge_that_waits_is_taken_back_when_the_checks_fail_on_its_commit() -> None:
     waits = pull(awaits="auto", awaited_head="abc123", gate=Gate.FAILED)
-    snapshot = card("Done", CardState.BLOCKED, run=ended(), pull=waits, verdict="approved", only_checks=True)
+    snapshot = card("Done", CardState.BLOCKED, run=ended(), pull=waits, verdict="approved", beside=a_check())
     failed = RunEnded(RunId("r5"), Ending.FAILED, "validation", "", "validating")
     assert only(asks(snapshot, failed), CancelMerge).because == "the checks failed on its commit"
     passed = replace(snapshot, pull=replace(waits, gate=Gate.PASSED))

@@ -23,7 +23,7 @@ from ledger.events.pull import PullChanged, PullOpened, ReviewDismissed, ReviewS
 from ledger.events.run import RunRequeued, RunStopAsked
 from ledger.ids import CardId, EntryKey
 from ledger.rows.runs import RunRow
-from ledger.states import CardState, RunState
+from ledger.states import CardState, PullState, RunState, StopKind
 from rules.intents.internal import ChangeCardState
 from rules.intents.outbound import (
     ClosePull,
@@ -116,11 +116,11 @@ def test_a_dismissed_verdict_is_taken_back() -> None:
 
 
 def test_a_pull_request_that_somebody_closes_mid_run_cancels_the_run() -> None:
-    event = PullChanged(CARD, 5, "closed", False, "abc123")
+    event = PullChanged(CARD, 5, PullState.CLOSED, False, "abc123")
     assert only(asks(card(run=run(), pull=pull("closed")), event), RunStopAsked).how == "cancel"
     idle = card("Review", S.IN_REVIEW, run=ended(), pull=pull("closed"))
     assert states(asks(idle, event)) == [S.BLOCKED]
-    reopened = PullChanged(CARD, 5, "open", False, "abc123")
+    reopened = PullChanged(CARD, 5, PullState.OPEN, False, "abc123")
     assert states(asks(card("Review", S.BLOCKED, run=ended(), pull=pull()), reopened)) == [S.IN_REVIEW]
 
 
@@ -161,7 +161,9 @@ def test_a_check_is_withdrawn_once_its_pull_request_is_over(
     state: str, check: RunRow, stopped: list[str]
 ) -> None:
     snapshot = card("Done", run=ended(), pull=pull(state), checks=(check,))
-    intents = asks(snapshot, PullChanged(CARD, pull().number, state, draft=False, head=pull().head))
+    intents = asks(
+        snapshot, PullChanged(CARD, pull().number, PullState(state), draft=False, head=pull().head)
+    )
     assert [kind for kind in kinds(intents) if kind == "RunStopAsked"] == stopped
 
 
@@ -315,9 +317,9 @@ def test_a_kill_switch_parks_live_runs_and_its_end_lets_only_those_go_on() -> No
     ordered, lifted = StopOrdered(BOARD, "board", BOARD, "al"), StopLifted(BOARD, "board", BOARD, "al")
     stop = only(spread_stop(card(run=run()), ordered).intents, RunStopAsked)
     assert stop.how == "pause"
-    parked = run(RunState.PARKED, stop_asked="pause", stop_why=stop.why)
+    parked = run(RunState.PARKED, stop_asked=StopKind.PAUSE, stop_why=stop.why)
     assert spread_stop(card(run=parked), lifted).intents == (RunRequeued(R1, "resumed", by="al"),)
-    by_hand = run(RunState.PARKED, stop_asked="pause", stop_why="/cardinal pause")
+    by_hand = run(RunState.PARKED, stop_asked=StopKind.PAUSE, stop_why="/cardinal pause")
     assert spread_stop(card(run=by_hand), lifted).intents == ()
     still = card(run=parked, stops=(a_stop("column", "In Progress", "al"),))
     assert spread_stop(still, lifted).intents == ()

@@ -14,7 +14,7 @@ from ledger.events.related import CardLinked, CardProposed, PipelineLimited
 from ledger.events.run import RunEnded, RunRequeued
 from ledger.ids import CardId, EntryKey, QuestionId, RunId
 from ledger.rows.runs import RunRow
-from ledger.states import CardState, Ending, RunState
+from ledger.states import CardState, Ending, RunKind, RunState, StopKind
 from rules.intents.internal import ChangeCardState
 from rules.intents.outbound import (
     CreateCard,
@@ -46,7 +46,18 @@ from tests.rules.scene import (
 S, R = CardState, RunState
 PUSHED = runs.BranchPushed(R1, "cardinal/12-add-login", "abc123")
 QUEUED = runs.RunQueued(
-    R1, CARD, 1, "first", "In Progress", "acme/shop", "b", "scripted", "bob", "", "{}", plan_required=True
+    R1,
+    CARD,
+    1,
+    RunKind.FIRST,
+    "In Progress",
+    "acme/shop",
+    "b",
+    "scripted",
+    "bob",
+    "",
+    "{}",
+    plan_required=True,
 )
 
 
@@ -112,7 +123,7 @@ def test_an_answered_question_is_settled_and_a_run_that_parked_late_goes_on() ->
     assert kinds(asks(card(state=S.NEEDS_INPUT, run=run(R.QUEUED)), answered))[0] == "PostQuestion"
     late = asks(card(state=S.NEEDS_INPUT, run=run(R.PARKED)), runs.RunParked(R1, "question"))
     assert only(late, RunRequeued).why == "answered"
-    paused = run(R.PARKED, stop_asked="pause")
+    paused = run(R.PARKED, stop_asked=StopKind.PAUSE)
     assert states(asks(card(run=paused), runs.RunParked(R1, "pause"))) == [S.BLOCKED]
     open_still = card(run=run(R.PARKED), questions=(QUESTION,))
     assert "RunRequeued" not in kinds(asks(open_still, runs.RunParked(R1, "question")))
@@ -203,18 +214,18 @@ def test_a_failure_leaves_the_draft_a_draft_and_says_what_failed() -> None:
 def test_a_run_that_was_cancelled_on_its_way_to_where_nobody_holds_it_ends(
     state: RunState, event: runs.RunEvent
 ) -> None:
-    told = run(state, stop_asked="cancel", stop_by="bob", stop_why="/cardinal cancel")
+    told = run(state, stop_asked=StopKind.CANCEL, stop_by="bob", stop_why="/cardinal cancel")
     end = only(asks(card(run=told), event), RunEnded)
     assert (end.ending, end.detail) == (Ending.CANCELLED, "/cardinal cancel (bob)")
 
 
 def test_a_switch_that_was_lifted_while_the_run_still_stopped_lets_it_go_on() -> None:
-    parked = run(R.PARKED, stop_asked="pause", stop_why="board stopped")
+    parked = run(R.PARKED, stop_asked=StopKind.PAUSE, stop_why="board stopped")
     event = runs.RunParked(R1, "pause")
     assert only(asks(card(run=parked), event), RunRequeued).why == "resumed"
     still = card(run=parked, stops=(a_stop("board", BOARD, "al"),))
     assert "RunRequeued" not in kinds(asks(still, event))
-    by_hand = run(R.PARKED, stop_asked="pause", stop_why="/cardinal pause")
+    by_hand = run(R.PARKED, stop_asked=StopKind.PAUSE, stop_why="/cardinal pause")
     assert "RunRequeued" not in kinds(asks(card(run=by_hand), event))
 
 
@@ -251,7 +262,7 @@ def test_a_plan_that_nobody_approved_before_the_end_is_settled() -> None:
         runs.PlanTicked(R1, 1),
         runs.ToolUsed(R1, "edit", "a.py", True),
         runs.UsageMetered(R1, 0.1, 1, 1, 1, 1.0),
-        runs.RunStopAsked(R1, "cancel", "bob", ""),
+        runs.RunStopAsked(R1, StopKind.CANCEL, "bob", ""),
         runs.CommandChecked(R1, 1, "fast", "ruff", 0, 0.1, "d", ""),
     ],
 )

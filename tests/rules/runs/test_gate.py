@@ -94,9 +94,9 @@ def test_what_was_pushed_during_a_check_is_checked_next_whatever_came_of_that(re
     snapshot = card("Review", CardState.IN_REVIEW, run=ended(), pull=pull(gate=Gate.UNSEEN), checks=done)
     ending = Ending.FAILED if reason else Ending.SUCCEEDED
     over = RunEnded(RunId("r5"), ending, reason, "", "validating")
-    assert only(asks(replace(snapshot, only_checks=True), over), QueueRun).kind == "check"
+    assert only(asks(replace(snapshot, beside=a_check()), over), QueueRun).kind == "check"
     broken = RunEnded(RunId("r5"), Ending.FAILED, "repository", "gone", "")
-    assert "QueueRun" not in kinds(asks(replace(snapshot, only_checks=True), broken))
+    assert "QueueRun" not in kinds(asks(replace(snapshot, beside=a_check()), broken))
 
 
 def test_a_kill_switch_cancels_a_run_that_only_checks() -> None:

@@ -8,7 +8,7 @@ import pytest
 from ledger.events.pull import CheckFailure, ChecksSettled
 from ledger.events.run import RunEnded
 from ledger.rows.findings import FollowUpRow
-from ledger.states import CardState, Ending
+from ledger.states import CardState, Ending, RunKind
 from rules.chatops.parser import Mistyped, Parsed, of_box, parse, parse_mention
 from rules.columns import execution
 from rules.intents.internal import ChangeCardState, QueueRun
@@ -134,7 +134,7 @@ def test_an_investigation_needs_no_approval_and_is_never_a_revision() -> None:
     waits = card(run=ended(), pull=pull(), pending_threads=2)
     assert only(handled("investigate", waits), QueueRun) == QueueRun(
         CARD,
-        "retry",
+        RunKind.RETRY,
         "bob",
         plan_required=False,
         mode="investigate",

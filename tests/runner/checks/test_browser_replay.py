@@ -21,7 +21,7 @@ from ledger.events.reproduction import (
     ReproductionSkipped,
 )
 from ledger.events.run import RunStopAsked
-from ledger.states import Ending
+from ledger.states import Ending, StopKind
 from rules.runs import reproduction
 from rules.runs.reproduction import MAX_STEPS
 from runner import agents, workspaces
@@ -167,7 +167,7 @@ def test_a_person_who_cancels_meanwhile_is_obeyed(world: World) -> None:
         def beat(self) -> None:
             room = world.places.workspaces / f"{BROWSER}PVTI_1/repo/begun"
             if room.exists() and not world.of("RunStopAsked"):
-                world.write(RunStopAsked(RUN, "cancel", "ann", "said so"))
+                world.write(RunStopAsked(RUN, StopKind.CANCEL, "ann", "said so"))
             super().beat()
 
     log.__class__ = Cancelled

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from ledger.events.run import RunStopAsked
-from ledger.states import Ending
+from ledger.states import Ending, StopKind
 from runner.artifacts.store import store_of
 from runner.checks.command import CheckLog
 from runner.checks.set_up import may_share
@@ -136,7 +136,7 @@ def test_a_gate_is_stopped_like_everything_else_and_leaves_nothing(world: World)
             if (
                 world.places.workspaces / "gate-PVTI_1" / "repo" / "hello.txt"
             ).exists() and not self.history.stop:
-                world.write(RunStopAsked(RUN, "cancel", "ann", ""))
+                world.write(RunStopAsked(RUN, StopKind.CANCEL, "ann", ""))
             super().beat()
 
     log.__class__ = Watched

@@ -9,7 +9,7 @@ from ledger.errors import StaleClaimError
 from ledger.events.guard import GuardsJudged
 from ledger.events.pull import PullOpened
 from ledger.events.run import BranchPushed, RunEvent, RunRequeued, RunStopAsked
-from ledger.states import Ending
+from ledger.states import Ending, StopKind
 from runner.run.log import RunLog
 from runner.run.run_spec import Authorship, Guards, RunSpec
 from runner.session import turn
@@ -229,7 +229,7 @@ def test_the_next_run_may_end_with_what_a_cancelled_one_published(world: World) 
     stages = {"implement": LOOP["implement"], "verify": [{"progress": "Busy"}, "hang"]}
     world.scenario(plan=[PLAN], stages=stages)
     spec = on(world, world.spec(stages=STAGES, early=True), "b")
-    world.meanwhile(spec, "Busy", lambda: world.write(RunStopAsked(RUN, "cancel", "ann", "")))
+    world.meanwhile(spec, "Busy", lambda: world.write(RunStopAsked(RUN, StopKind.CANCEL, "ann", "")))
     assert world.ended().ending is Ending.CANCELLED
     early = world.only("BranchPushed")
     assert early.head == world.head()
@@ -350,7 +350,7 @@ def test_a_stop_in_the_middle_of_a_push_leaves_nothing_half(world: World) -> Non
 
         def beat(self) -> None:
             if flag.exists() and self.history.stop is None:
-                world.write(RunStopAsked(RUN, "pause", "ann", ""))
+                world.write(RunStopAsked(RUN, StopKind.PAUSE, "ann", ""))
                 self.fold_new()
             super().beat()
 

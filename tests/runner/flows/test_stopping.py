@@ -12,7 +12,7 @@ import pytest
 from ledger.events.run import RunSteered, RunStopAsked
 from ledger.ids import QuestionId
 from ledger.log import event_store
-from ledger.states import Ending
+from ledger.states import Ending, StopKind
 from runner.run.log import RunLog
 from runner.run.run_spec import RunSpec
 from runner.session import turn
@@ -34,7 +34,7 @@ def test_a_cancelled_run_stops_soon_and_says_what_it_cost(world: World, busy: ob
     done = [EDIT, {"commit": "One"}, {"run": "git commit -qm Two --allow-empty"}]
     world.scenario(plan=[PLAN], work=[{"usage": {"usd": 0.42}}, *done, {"progress": "Busy"}, busy, FINISH])
     took_s = world.meanwhile(
-        world.spec(), "Busy", lambda: world.write(RunStopAsked(RUN, "cancel", "ann", "wrong card"))
+        world.spec(), "Busy", lambda: world.write(RunStopAsked(RUN, StopKind.CANCEL, "ann", "wrong card"))
     )
     ended = world.ended()
     assert (ended.ending, ended.reason) == (Ending.CANCELLED, "cancelled")
@@ -48,7 +48,7 @@ def test_a_paused_run_keeps_its_place(world: World) -> None:
     busy = [{"note": "Once"}, {"progress": "Busy"}]
     world.scenario(plan=[PLAN], work=[*busy, {"sleep": 60}, EDIT, FINISH])
     spec = world.spec()
-    world.meanwhile(spec, "Busy", lambda: world.write(RunStopAsked(RUN, "pause", "ann", "")))
+    world.meanwhile(spec, "Busy", lambda: world.write(RunStopAsked(RUN, StopKind.PAUSE, "ann", "")))
     assert world.events()[-1].why == "pause"
     world.scenario(plan=[PLAN], work=[*busy, {"sleep": 0}, EDIT, FINISH])
     world.again(spec, "resumed")
@@ -58,7 +58,7 @@ def test_a_paused_run_keeps_its_place(world: World) -> None:
 
 def test_a_run_that_was_cancelled_before_its_claim_starts_nothing(world: World) -> None:
     spec = world.spec()
-    world.write(RunStopAsked(RUN, "cancel", "ann", ""))
+    world.write(RunStopAsked(RUN, StopKind.CANCEL, "ann", ""))
     world.run(spec)
     assert world.ended().ending is Ending.CANCELLED
     assert not world.places.workspaces.exists()
@@ -74,7 +74,7 @@ def test_checks_are_stopped_too(world: World) -> None:
 
         def beat(self) -> None:
             if self.history.state == "validating" and self.history.stop is None:
-                world.write(RunStopAsked(RUN, "cancel", "ann", ""))
+                world.write(RunStopAsked(RUN, StopKind.CANCEL, "ann", ""))
             super().beat()
 
     log.__class__ = Watched

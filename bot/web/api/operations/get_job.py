@@ -124,7 +124,7 @@ def whole_job(call: ApiRequest, card: CardRow) -> Job:
         listed = runs.of_card(db, card.card_id)
         snapshot = snapshots.of_card(db, card.card_id)
         policy = policies.in_force(db, card.board_id)
-        because = why(policy, snapshot) if snapshot else ""
+        because = why(policy, snapshots.with_place(db, snapshot)) if snapshot else ""
         chosen, next_limits = choose_priority(policy, card), describe_next_run(policy, card)
         newest = runs.get(db, card.run_id) if card.run_id else None  # a check of a push is none of its runs
         rows = RunRows.read(db, newest) if newest else None

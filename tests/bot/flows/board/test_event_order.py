@@ -25,7 +25,7 @@ from ledger.events.run import AgentSaid, QuestionAnswered, QuestionAsked, RunEnd
 from ledger.ids import CardId, QuestionId, RunId
 from ledger.log import event_store
 from ledger.queue.examinations import Level
-from ledger.states import CardState, Ending, RunState
+from ledger.states import CardState, Ending, RunKind, RunState
 from rules.decide import decide
 from rules.intents.internal import ChangeCardState
 from rules.intents.outbound import Decision
@@ -334,7 +334,8 @@ def test_cards_of_a_stopped_column_hold_up_no_other_column(cardinal: Cardinal) -
                 CardState.QUEUED, (), False,
             )  # fmt: skip
             queued = RunQueued(
-                RunId(f"r{100 + n}"), card_id, 1, "first", column, f"acme/r{n}", "b", "scripted", "alice", "",
+                RunId(f"r{100 + n}"), card_id, 1, RunKind.FIRST, column, f"acme/r{n}", "b", "scripted",
+                "alice", "",
                 settings, False,
             )  # fmt: skip
             event_store.append(db, event, queued, at=cardinal.clock())

@@ -6,7 +6,7 @@ from ledger.events.board import BoardHalted, HaltLifted
 from ledger.events.conversation import CommandGiven
 from ledger.events.run import BriefingMade, RunEnded, RunParked, RunStepped, RunStopAsked
 from ledger.ids import RunId
-from ledger.states import Ending, RunState
+from ledger.states import Ending, RunState, StopKind
 from runner.prompts.briefing import digest_of
 from tests.bot.flows.cardinal import Cardinal
 from tests.bot.flows.settings import POLICY
@@ -119,6 +119,6 @@ def test_a_try_that_somebody_pauses_is_left_to_the_next_run(cardinal: Cardinal) 
     (probe,) = cardinal.ready()
     cardinal.begin(probe)
     assert cardinal.ready() == ()
-    cardinal.write(probe, RunStopAsked(probe, "pause", "alice", "asked"), RunParked(probe, "pause"))
+    cardinal.write(probe, RunStopAsked(probe, StopKind.PAUSE, "alice", "asked"), RunParked(probe, "pause"))
     (other,) = cardinal.ready()
     assert other != probe

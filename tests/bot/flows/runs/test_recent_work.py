@@ -12,7 +12,7 @@ from ledger.events.board import BoardSeen, CardSeen
 from ledger.events.run import FinalReported, RunClaimed, RunEnded, RunQueued
 from ledger.ids import BoardId, CardId, RunId
 from ledger.log import event_store
-from ledger.states import CardState, Ending
+from ledger.states import CardState, Ending, RunKind
 from ledger.views import cards
 from tests.ledger.samples import BOARD, NOW, board_seen
 from tests.ledgers import new_ledger
@@ -37,7 +37,7 @@ def engine(tmp_path: Path) -> Engine:
             *done(7, agent="codex"),
             *done(8, played_by="@prober"),
             *done(9),
-            *done(10, kind="check"),
+            *done(10, kind=RunKind.CHECK),
             *begins(20),
         )
         event_store.append(db, *begun, at=NOW)

@@ -87,7 +87,7 @@ def write(release: str, stories: tuple[Story, ...]) -> None:
 
 def describe(decision: Decision) -> str:
     """Return all that a decision asks for, and its reasons; a later field at its default is not in it."""
-    return "\n".join([*map(_describe_intent, decision.intents), *decision.because])
+    return "\n".join([*map(_describe_intent, decision.intents), *map(str, decision.because)])
 
 
 def _describe_intent(intent: Any) -> str:

@@ -11,6 +11,7 @@ from ledger.events.run import AgentSaid, Noted, RunQueued
 from ledger.ids import RunId
 from ledger.queries import card_news
 from ledger.rows.runs import RunRow
+from ledger.states import RunKind
 from tests.bot.web.api.program import Program
 from tests.bot.web.live.reading import Message
 from tests.bot.web.pages.test_artifacts import hide
@@ -112,5 +113,5 @@ def test_nobody_follows_what_they_may_not_read(pages: Pages) -> None:
 
 def queued(run: RunRow, name: str, repository: str) -> RunQueued:
     """Return a further run of the card, in that repository."""
-    rest = ("first", "In Progress", repository, "b", "scripted", "bob", "", "{}", True)
-    return RunQueued(RunId(name), run.card_id, 2, *rest)
+    rest = ("In Progress", repository, "b", "scripted", "bob", "", "{}", True)
+    return RunQueued(RunId(name), run.card_id, 2, RunKind.FIRST, *rest)

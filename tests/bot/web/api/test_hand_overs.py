@@ -5,7 +5,7 @@ from dataclasses import replace
 from ledger.events.run import FinalReported, RunEnded, RunQueued
 from ledger.ids import RunId
 from ledger.log import event_store
-from ledger.states import Ending
+from ledger.states import Ending, RunKind
 from ledger.views import hand_overs
 from tests.bot.flows.people import issue_of
 from tests.bot.flows.runs.test_dependencies import block, close
@@ -66,7 +66,7 @@ def test_a_failed_attempt_that_said_something_is_read_by_dependents_and_by_the_n
     cardinal.catch_up()
     assert bob.get(f"/runs/{run_id}")["report"]["metadata"] == {"tables": ["a"]}
     assert bob.get(path_of(pages, first))["report"]["metadata"] == {"tables": ["a"]}
-    again = replace(cardinal.events(RunQueued)[0], run_id=RunId("r9"), kind="rerun", again_of=run_id)
+    again = replace(cardinal.events(RunQueued)[0], run_id=RunId("r9"), kind=RunKind.RERUN, again_of=run_id)
     with event_store.writing(cardinal.services.engine) as db:  # what it says is about its own branch
         event_store.append(
             db, again, FinalReported(RunId("r9"), "Another way.", (), (), ()), at=cardinal.services.now()

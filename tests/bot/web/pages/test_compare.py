@@ -9,7 +9,7 @@ from bot.cli import main
 from ledger.events.conversation import CommandGiven
 from ledger.events.run import BranchPushed, FinalReported, RunEnded, RunQueued
 from ledger.ids import RunId
-from ledger.states import Ending
+from ledger.states import Ending, RunKind
 from tests.bot.web.api.program import Program
 from tests.bot.web.pages.forms import forms, send
 from tests.bot.web.pages.test_changes import published
@@ -25,7 +25,7 @@ def test_ends_costs_reports_and_files_of_two_runs_stand_side_by_side(pages: Page
     (queued,) = [it for it in pages.cardinal.events(RunQueued) if it.run_id == first]
     second = RunId("r9")
     beside = replace(
-        queued, run_id=second, kind="rerun", again_of=first, forked_at="plan", branch="cardinal/b"
+        queued, run_id=second, kind=RunKind.RERUN, again_of=first, forked_at="plan", branch="cardinal/b"
     )
     happens(pages, beside, FinalReported(second, "It says <b>moin</b>.", (), (), ()))
     published(pages, first, BOTH + ONLY.format("one"))
@@ -57,7 +57,7 @@ def test_ends_costs_reports_and_files_of_two_runs_stand_side_by_side(pages: Page
 def test_whoever_may_chooses_the_run_beside_the_cards_own_on_the_page(pages: Pages) -> None:
     first, second = pages.run(), RunId("r9")
     (queued,) = [it for it in pages.cardinal.events(RunQueued) if it.run_id == first]
-    beside = replace(queued, run_id=second, kind="rerun", again_of=first, branch="cardinal/b")
+    beside = replace(queued, run_id=second, kind=RunKind.RERUN, again_of=first, branch="cardinal/b")
     happens(pages, beside, BranchPushed(second, "cardinal/b", "b" * 40))
     path, bob = f"/runs/{first}/compare/{second}", pages.browser("bob")
     assert "choose" not in forms(bob, path)  # it has not ended

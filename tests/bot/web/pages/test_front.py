@@ -12,7 +12,7 @@ from ledger.events.conversation import AssistantReplied
 from ledger.events.run import CommandChecked, FinalReported, RunEnded, RunQueued
 from ledger.ids import CardId, RunId
 from ledger.log import event_store
-from ledger.states import CardState, Ending
+from ledger.states import CardState, Ending, RunKind
 from tests.bot.flows.people import issue_of
 from tests.bot.web.pages.forms import asked, at_work, forms, planned, send
 from tests.bot.web.pages.test_artifacts import hide
@@ -179,7 +179,7 @@ def fail(pages: Pages, count: int, cause: str, repository: str = "acme/shop") ->
         settings = ("In Progress", repository, "b", "scripted", "bob", "", "{}", False)
         happens(
             pages,
-            RunQueued(run_id, card_id, 1, "first", *settings),
+            RunQueued(run_id, card_id, 1, RunKind.FIRST, *settings),
             RunEnded(run_id, Ending.FAILED, "agent_error", "no key", "queued", cause=cause),
         )
 

@@ -8,7 +8,7 @@ from ledger.events.run import Progressed, QuestionAsked, RunClaimed, RunParked, 
 from ledger.ids import CardId, QuestionId, RunId
 from ledger.log import event_store
 from ledger.queue import hosts
-from ledger.states import CardState
+from ledger.states import CardState, RunKind
 from ledger.views import boards
 from tests.bot.web.pages.world import Pages
 
@@ -43,7 +43,9 @@ def test_no_page_shows_what_nobody_sees_or_grows_with_what_others_wrote(pages: P
     told = [
         BoardSeen(board.board_id, board.owner, board.number, HOSTILE, board.status_field_id, columns, ()),
         CardSeen(CARD, cardinal.board_id, "I77", *place, labels=(HOSTILE,), by=HOSTILE),
-        RunQueued(RUN, CARD, 1, "first", HOSTILE, "acme/shop", HOSTILE, HOSTILE, HOSTILE, "", settings, True),
+        RunQueued(
+            RUN, CARD, 1, RunKind.FIRST, HOSTILE, "acme/shop", HOSTILE, HOSTILE, HOSTILE, "", settings, True
+        ),
         RunClaimed(RUN, 1, "w", HOSTILE),
         ToolUsed(RUN, HOSTILE, HOSTILE, True),
         ToolUsed(RUN, HOSTILE, HOSTILE, True),
