@@ -126,8 +126,8 @@ REFERENCE: Mapping[str, ReferencePage] = {
         "with the same words, the hash chain whole, views equal to their replay, and nothing stuck. CI plays "
         "one cell of each class (the same site, act, events and fault), but for those that only a story "
         "reaches which takes long: `work`, `lane`, `findings`, `stages`, `scratch`, `choice`, `hosts`, "
-        "`epic`, `boards`. `scripts/soak` plays all cells, and a second kill in the recovery from "
-        "whatever reached GitHub. `scripts/faults --list` prints every cell, and "
+        "`epic`, `boards`. A week of nightly soaks plays all cells, and a second kill in the recovery "
+        "from whatever reached GitHub. `scripts/faults --list` prints every cell, and "
         "`scripts/faults CELL` plays one. A program repeats its call, with the same key, until it is "
         "answered.",
         (

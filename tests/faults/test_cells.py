@@ -1,15 +1,16 @@
 """Whatever goes wrong at whichever point of a story: it ends as if nothing had, and everything was said once.
 
-For every change one cell of each class is played, several faults in one play; the soak plays all cells, each
-alone where a play fails, and a second fault in the recovery from those that reached GitHub.
+For every change one cell of each class is played, several faults in one play; a week of soaks plays all
+cells, each alone where a play fails, and a second fault in the recovery from those that reached GitHub.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import pytest
 
 from tests.faults import cells, playing, record
 from tests.faults.cells import Cell
+from tests.faults.nights import NIGHTS, each_story_tonight, of_night
 from tests.faults.points import Fault, Kind
 from tests.faults.stories import STORIES
 
@@ -17,10 +18,10 @@ SHARES = 6
 # Agents work in the first of them, and the others reach no site of their own: they are for the soak alone.
 IN_SOAK = ("stages", "scratch", "choice", "hosts", "epic", "boards")
 SELDOM = ("work", "lane", "findings", *IN_SOAK)  # whose own classes are for the soak: they take long
-pytestmark = pytest.mark.timeout(900)
+pytestmark = pytest.mark.timeout(1_800)
 
 
-def assert_plays(groups: list[tuple[Cell, ...]]) -> None:
+def assert_plays(groups: Sequence[tuple[Cell, ...]]) -> None:
     """Assert that each group ends as the quiet play, and that each of its faults struck, there or alone."""
     failures = []
     for group in groups:
@@ -70,17 +71,25 @@ def test_the_points_of_stories_for_the_soak_are_those_of_the_record() -> None:
     assert_recorded(IN_SOAK)
 
 
-@pytest.mark.soak(instead="tests/faults/test_cells.py::test_one_cell_of_each_class_ends_as_the_quiet_story")
-@pytest.mark.parametrize("story", STORIES)
-def test_every_cell_ends_as_the_quiet_story(story: str) -> None:
-    assert_plays(cells.together(list(cells.cells_of(story, playing.quiet(story).trace)), at_once=3))
+def test_a_week_plays_everything_once() -> None:
+    every = range(100)
+    assert sorted(item for night in range(NIGHTS) for item in of_night(every, night)) == [*every]
 
 
 @pytest.mark.soak(instead="tests/faults/test_cells.py::test_one_cell_of_each_class_ends_as_the_quiet_story")
-@pytest.mark.parametrize("story", STORIES)
-def test_a_second_fault_in_the_recovery_from_what_reached_github_changes_nothing_either(story: str) -> None:
+@each_story_tonight
+def test_every_cell_ends_as_the_quiet_story(story: str, night: int) -> None:
+    groups = cells.together(list(cells.cells_of(story, playing.quiet(story).trace)), at_once=3)
+    assert_plays(of_night(groups, night))
+
+
+@pytest.mark.soak(instead="tests/faults/test_cells.py::test_one_cell_of_each_class_ends_as_the_quiet_story")
+@each_story_tonight
+def test_a_second_fault_in_the_recovery_from_what_reached_github_changes_nothing_either(
+    story: str, night: int
+) -> None:
     failures = []
-    for point in playing.quiet(story).trace:
-        if point.startswith(Kind.SEND):
-            failures += cells.play_twice(Cell(story, point, Fault.KILL_AFTER))
+    sent = [point for point in playing.quiet(story).trace if point.startswith(Kind.SEND)]
+    for point in of_night(sent, night):
+        failures += cells.play_twice(Cell(story, point, Fault.KILL_AFTER))
     assert [str(failure) for failure in failures] == []

@@ -16,14 +16,14 @@ from runner.workspaces import card_folder
 from runner.workspaces.card_folder import Folder
 from tests.faults import cells, playing, record
 from tests.faults.cells import Cell
+from tests.faults.nights import each_story_tonight, of_night
 from tests.faults.points import CUTS, Fault
 from tests.faults.power import Disk, require_disks
-from tests.faults.stories import STORIES
 from tests.house.source import sources
 from tests.runner.world import FileRemote
 
 QUIETEST = 5  # cuts in one play of the quiet story, which every change plays
-pytestmark = pytest.mark.timeout(900)
+pytestmark = pytest.mark.timeout(1_800)
 
 
 @pytest.fixture
@@ -128,11 +128,10 @@ def test_a_story_goes_on_after_power_cuts() -> None:
 
 
 @pytest.mark.soak(instead="tests/faults/test_power.py::test_a_story_goes_on_after_power_cuts")
-@pytest.mark.parametrize("story", STORIES)
-def test_every_story_goes_on_after_a_power_cut_at_every_point(story: str) -> None:
+@each_story_tonight
+def test_every_story_goes_on_after_a_power_cut_at_every_point(story: str, night: int) -> None:
     require_disks()
     every: list[Cell] = list(cells.cells_of(story, playing.quiet(story).trace, CUTS))
-    failures = [
-        failure for group in cells.together(every, at_once=2) for failure in cells.play_together(group)[0]
-    ]
+    groups = of_night(cells.together(every, at_once=2), night)
+    failures = [failure for group in groups for failure in cells.play_together(group)[0]]
     assert [str(failure) for failure in failures] == []

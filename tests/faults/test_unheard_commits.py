@@ -3,12 +3,12 @@
 import pytest
 
 from tests.faults import cells, playing, record
+from tests.faults.nights import each_story_tonight, of_night
 from tests.faults.points import UNHEARD, Fault, Kind
-from tests.faults.stories import STORIES
 from tests.faults.test_cells import assert_plays
 
 AT_ONCE = 8
-pytestmark = pytest.mark.timeout(900)
+pytestmark = pytest.mark.timeout(1_800)
 
 
 def test_a_story_ends_as_the_quiet_one_though_commits_are_not_answered() -> None:
@@ -22,7 +22,7 @@ def test_a_story_ends_as_the_quiet_one_though_commits_are_not_answered() -> None
     instead="tests/faults/test_unheard_commits.py::"
     "test_a_story_ends_as_the_quiet_one_though_commits_are_not_answered"
 )
-@pytest.mark.parametrize("story", STORIES)
-def test_every_story_ends_so_whichever_commit_is_not_answered(story: str) -> None:
+@each_story_tonight
+def test_every_story_ends_so_whichever_commit_is_not_answered(story: str, night: int) -> None:
     every = list(cells.cells_of(story, playing.quiet(story).trace, UNHEARD))
-    assert_plays(cells.together(every, at_once=3))
+    assert_plays(of_night(cells.together(every, at_once=3), night))
