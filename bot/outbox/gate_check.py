@@ -32,7 +32,7 @@ from rules.runs.gate import CHECK
 _BEGUN = "begun "  # leads the digest of a check that has no conclusion yet
 
 
-def has_begun(check: RemoteRow | None) -> bool:
+def is_in_progress(check: RemoteRow | None) -> bool:
     """Tell whether Cardinal left this check in progress: GitHub shows it so for ever."""
     return check is not None and check.digest.startswith(_BEGUN)
 

@@ -35,7 +35,7 @@ def carry_out(context: OutboxContext, intent: WriteCheck, entry: Entry) -> ActRe
     pull = pull_of(card)
     last = last_of(context, entry.key)
     is_outdated = card.pull_head != intent.head
-    is_due = gate_check.has_begun(last) if is_outdated else snapshot and (snapshot.open_pull or last)
+    is_due = gate_check.is_in_progress(last) if is_outdated else snapshot and (snapshot.open_pull or last)
     if pull is None or snapshot is None or not is_due:
         return ActResult(last.remote_id, last.digest) if last else ActResult()
     buttons = () if is_outdated else check_buttons.of_check(context.policy(card.board_id), snapshot)
@@ -47,7 +47,7 @@ def carry_out(context: OutboxContext, intent: WriteCheck, entry: Entry) -> ActRe
 def _end_others(db: Connection, context: OutboxContext, entry: Entry) -> tuple[Event, ...]:
     """Have the card's checks ended that were left in progress on other commits."""
     for check in remotes.list_done(db, CardId(entry.card_id), entry.act):
-        if check.key != entry.key and gate_check.has_begun(check):
+        if check.key != entry.key and gate_check.is_in_progress(check):
             head = check.key.rpartition(":")[2]
             handlers.put_intent(db, WriteCheck(check.card_id, head), context.clock())
     return ()
