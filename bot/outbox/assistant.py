@@ -9,7 +9,6 @@ from bot.render import assistant_prompt
 from bot.render.markdown.marker import text_digest
 from bot.runspec import policy_fields
 from bot.runspec.host_paths import make_host_paths
-from bot.state import snapshots
 from bot.state.outbox_context import OutboxContext
 from bot.system import model_keys
 from bot.system.config import ConfigError
@@ -20,7 +19,6 @@ from ledger.queries import timeline
 from ledger.queue.outbox import Entry
 from ledger.rows.cards import CardRow
 from ledger.views import jobs, spend
-from rules.card.stops import describe_stop
 from rules.policy.column import ColumnPolicy
 from runner.errors import BackendError, RunnerError, ScenarioError, UnsandboxedError
 from runner.session import chat
@@ -31,7 +29,6 @@ TIMEOUT_S = 90  # below the publisher's claim
 # Calls for one card: bounds the cost of a loop of automations, or of a very long conversation.
 MAX_AN_HOUR = 20
 HOUR = timedelta(hours=1)
-STOPPED_S = 15  # until kill switches are checked again
 
 
 def trust_of(context: OutboxContext, card: CardRow) -> assistant_prompt.Trust:
@@ -47,14 +44,11 @@ def trust_of(context: OutboxContext, card: CardRow) -> assistant_prompt.Trust:
 
 
 def require_allowed(context: OutboxContext, card: CardRow) -> None:
-    """Raise TooSoonError where a kill switch, the day's budget or the limit per hour forbids a call."""
+    """Raise TooSoonError where the day's budget or the limit per hour forbids a call."""
     now = context.clock()
     with context.reading() as db:
-        stopped = describe_stop(snapshots.board_stops(db, card.board_id), card.card_id, card.column)
         spent_usd = spend.today(db, card.board_id, now.date()).usd
         recent = timeline.times_of(db, card.card_id, AssistantMetered, now - HOUR)
-    if stopped:
-        raise TooSoonError(now + timedelta(seconds=STOPPED_S), stopped)
     if spent_usd >= context.policy(card.board_id).limits.usd_per_day:
         midnight = datetime.combine(now.date() + timedelta(days=1), time(), tzinfo=now.tzinfo)
         raise TooSoonError(midnight, f"${spent_usd:.2f} are spent today")

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Protocol
 
 from bot.state.outbox_context import OutboxContext
@@ -11,6 +11,9 @@ from ledger.ids import EntryKey
 from ledger.log.event_store import EventFactory, no_events
 from ledger.queue.outbox import Entry
 from rules.intents.outbound import Intent
+
+SHARE_OF_AGE = 0.05
+MIN_BEHIND, MAX_BEHIND = timedelta(seconds=1), timedelta(minutes=30)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +47,14 @@ class TooSoonError(CardinalError):
     def __init__(self, due_at: datetime, because: str) -> None:
         self.due_at, self.because = due_at, because
         super().__init__(because)
+
+
+class BehindError(TooSoonError):
+    """The act has to wait for `other` of the outbox: the older that one is, the rarer are the attempts."""
+
+    def __init__(self, now: datetime, other: Entry, because: str) -> None:
+        wait = min(max((now - other.created_at) * SHARE_OF_AGE, MIN_BEHIND), MAX_BEHIND)
+        super().__init__(now + wait, because)
 
 
 class TryAgainError(CardinalError):

@@ -7,6 +7,8 @@ from collections import deque
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
+from sqlalchemy import Connection
+
 from bot.github.errors import (
     GithubError,
     NotFoundError,
@@ -18,7 +20,14 @@ from bot.github.errors import (
     UnavailableError,
 )
 from bot.outbox import handlers as acts
-from bot.outbox.contract import ActResult, DeclinedError, GivenUpError, TooSoonError, TryAgainError
+from bot.outbox.contract import (
+    SHARE_OF_AGE,
+    ActResult,
+    DeclinedError,
+    GivenUpError,
+    TooSoonError,
+    TryAgainError,
+)
 from bot.state import served_boards, snapshots
 from bot.state.hang_guard import SetAsideError, guard_hangs
 from bot.state.outbox_context import OutboxContext
@@ -30,6 +39,7 @@ from ledger.log import event_store
 from ledger.queue import outbox, restored
 from ledger.queue.outbox import Entry
 from ledger.views import cards, remotes
+from rules.card.stops import describe_stop
 
 log = logging.getLogger(__name__)
 
@@ -40,6 +50,7 @@ CLAIM_S = {"github": 45, "assist": 120, "notice": 60}
 TOGETHER, BEGIN_S = {"github": 5, "assist": 1, "notice": 1}, 10.0
 MAX_ATTEMPTS = 12
 MAX_BACKOFF_S = 60
+MODEL_LANE = "assist"
 SPENDING_LANE = "github"  # assist calls models, which spend dollars, and notice calls services of others
 SLOWED_ATTEMPTS = 7  # that an outage may use up, so that pauses grow; the rest is for other failures
 OUTAGES = (UnavailableError, TokenError)
@@ -52,7 +63,7 @@ HELD_ATTEMPTS = 9
 MAX_READ = 50  # of the card's held acts, among which one is looked for
 LOST_S = 300  # until access is checked again
 # Between attempts of an act that is held: the longer it is, the rarer, for there may be many.
-MIN_HELD_S, MAX_HELD_S, SHARE_OF_AGE = 300, 1800, 0.05
+MIN_HELD_S, MAX_HELD_S = 300, 1800
 # A later act of the same kind must not be undone by one that is held.
 IN_ORDER = frozenset({"move_card", "archive_card", "link_card", "unlink_card"})
 # These write to the organisation's board: a repository out of reach does not hold them up.
@@ -181,7 +192,7 @@ def _carry_out(context: OutboxContext, entry: Entry, counts: Published) -> None:
 
 
 def _has_to_wait(context: OutboxContext, entry: Entry, counts: Published) -> bool:
-    """Put the entry off where the rate budget is short, or its repository out of reach."""
+    """Put the entry off where the rate budget is short, its repository out of reach, or its card stopped."""
     spare_s = _spare_s(context, entry.priority)
     if spare_s > 0 and entry.lane == SPENDING_LANE:
         _postpone(context, entry, spare_s, "saving the rate budget", counts, count_attempt=False)
@@ -189,7 +200,7 @@ def _has_to_wait(context: OutboxContext, entry: Entry, counts: Published) -> boo
     if _is_lost(context, entry):
         _hold(context, entry, counts)
         return True
-    return False
+    return entry.lane == MODEL_LANE and _hold_stopped(context, entry, counts)
 
 
 def _spare_s(context: OutboxContext, priority: int) -> float:
@@ -259,9 +270,13 @@ def _wait_for(
                 event_store.append(db, event, at=context.clock())
     counted = entry.attempts <= HELD_ATTEMPTS
     if not counted:
-        age_s = (context.clock() - entry.created_at).total_seconds()
-        wait_s = min(max(age_s * SHARE_OF_AGE, MIN_HELD_S), MAX_HELD_S)
+        wait_s = _held_s(context, entry)
     return _postpone(context, entry, wait_s, str(error), counts, count_attempt=counted)
+
+
+def _held_s(context: OutboxContext, entry: Entry) -> float:
+    age_s = (context.clock() - entry.created_at).total_seconds()
+    return min(max(age_s * SHARE_OF_AGE, MIN_HELD_S), MAX_HELD_S)
 
 
 def _postpone(
@@ -280,6 +295,28 @@ def _hold(context: OutboxContext, entry: Entry, counts: Published) -> None:
     with event_store.writing(context.engine) as db:
         outbox.postpone(db, entry, LOST_S, outbox.SHUT_OUT, count_attempt=False)
     counts.postponed += 1
+
+
+def _hold_stopped(context: OutboxContext, entry: Entry, counts: Published) -> bool:
+    """Hold the entry where a kill switch is on: once that is off, it may go.
+
+    Looked at again where it is written, or the switch could be turned off unseen. A card that leaves a
+    stopped column is noticed later.
+    """
+    with context.reading() as db:
+        if not _is_stopped(db, entry):
+            return False
+    with event_store.writing(context.engine) as db:
+        wait_s = _held_s(context, entry) if _is_stopped(db, entry) else 0.0
+        outbox.postpone(db, entry, wait_s, outbox.STOPPED, count_attempt=False)
+    counts.postponed += 1
+    return True
+
+
+def _is_stopped(db: Connection, entry: Entry) -> bool:
+    card = cards.get(db, entry.card_id)
+    stops = snapshots.board_stops(db, card.board_id) if card else ()
+    return card is not None and bool(describe_stop(stops, card.card_id, card.column))
 
 
 def _give_up(

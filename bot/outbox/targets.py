@@ -1,12 +1,11 @@
 """The ledger's rows for an act: the card, its run with all that its texts show, the place of comments."""
 
 from dataclasses import dataclass, replace
-from datetime import timedelta
 
 from sqlalchemy import Connection
 
 from bot.outbox import handlers
-from bot.outbox.contract import DeclinedError, GivenUpError, TooSoonError
+from bot.outbox.contract import BehindError, DeclinedError, GivenUpError
 from bot.render.run.story import Story
 from bot.state import policies
 from bot.state.outbox_context import OutboxContext
@@ -39,7 +38,7 @@ MAX_ACTIVITY = 30
 MAX_REPORTS = 200  # runs of a card, searched for those that made its change
 MAX_TIMELINE = 200  # lines of the card, searched for those of the run
 MAX_RUNS = 50  # of a card, newest first, that are searched for one that pushed
-CONVERSION, CONVERSION_S = "convert_draft", 2  # a draft issue is being converted by an entry of its own
+CONVERSION = "convert_draft"  # a draft issue is being converted by an entry of its own
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +72,7 @@ def run_of(db: Connection, run_id: RunId) -> RunRow:
 
 
 def issue_of(card: CardRow, context: OutboxContext) -> CommentThread:
-    """Return the card's issue; raises TooSoonError while it is a draft issue that is being converted.
+    """Return the card's issue; raises BehindError while it is a draft issue that is being converted.
 
     Raises GivenUpError for a draft whose conversion was given up.
     """
@@ -81,10 +80,10 @@ def issue_of(card: CardRow, context: OutboxContext) -> CommentThread:
         return CommentThread(card.repository, card.number)
     with context.reading() as db:
         waiting = outbox.open_of_card(db, card.card_id)
-    if all(entry.act != CONVERSION for entry in waiting):
+    conversion = next((entry for entry in waiting if entry.act == CONVERSION), None)
+    if conversion is None:
         raise GivenUpError("the card is a draft issue, which has no comments: convert it to an issue")
-    due_at = context.clock() + timedelta(seconds=CONVERSION_S)
-    raise TooSoonError(due_at, "the card is a draft issue still")
+    raise BehindError(context.clock(), conversion, "the card is a draft issue still")
 
 
 def pull_of(card: CardRow) -> CommentThread | None:

@@ -35,7 +35,7 @@ from ledger.ids import BoardId, CardId, RunId
 from ledger.log import event_store
 from ledger.queries import attempts, run_queue, siblings
 from ledger.queries import cards as card_queries
-from ledger.queue import restored
+from ledger.queue import outbox, restored
 from ledger.rows.cards import CardRow
 from ledger.rows.limit_answers import Code
 from ledger.states import CardState, Reason
@@ -172,11 +172,13 @@ def _apply_to(db: Connection, card_ids: Iterable[CardId], rule: CardRule, now: d
 
 
 def _spread_stop(db: Connection, event: StopOrdered | StopLifted, now: datetime) -> None:
-    """Apply a kill switch to every live run under it, and show that of a card on it."""
+    """Apply a kill switch to every live run and held act under it, and show that of a card on it."""
     held = runs.list_held(db)
     if isinstance(event, StopOrdered):
         for run in (it for it in held if it.kind == RERUN):
             apply.apply(db, policies.in_force(db, run.board_id), stop_rerun(run, event), now=now)
+    else:
+        outbox.let_go_on(db)
     live = [run.card_id for run in (*held, *runs.list_parked(db))]
     _apply_to(db, live, lambda _, snapshot: kill_switch.spread_stop(snapshot, event), now)
     if event.scope == "card":

@@ -11,7 +11,7 @@ from ledger.db.tables import events, outbox
 from ledger.ids import CardId, RunId
 from ledger.queries import run_queue
 from ledger.queries.card_filter import CardScope, in_sight, within, within_of_run
-from ledger.queue.outbox import OPEN, SHUT_OUT
+from ledger.queue.outbox import OPEN, SHUT_OUT, STOPPED
 from ledger.states import RUN_HELD, RunState
 from ledger.views import failures, links, remotes, stalls
 from ledger.views.cards import cards
@@ -94,7 +94,7 @@ class _Board(NamedTuple):
         return self._acts(StandstillKind.SHUT_OUT).where(outbox.c.error == SHUT_OUT)
 
     def select_undone(self) -> Select[Any]:
-        return self._acts(StandstillKind.UNDONE).where(outbox.c.error != SHUT_OUT)
+        return self._acts(StandstillKind.UNDONE).where(outbox.c.error.not_in([SHUT_OUT, STOPPED]))
 
     def select_given_up(self) -> Select[Any]:
         it, on_list = remotes.failures, in_sight([self.scope])

@@ -37,7 +37,9 @@ from ledger.errors import StaleClaimError
 from ledger.ids import CardId, EntryKey
 
 OPEN = ("pending", "claimed")
-SHUT_OUT = "the App has no access there, or the board is not served"  # why an entry is held
+# Why an entry is held. What people stopped is not stuck.
+SHUT_OUT = "the App has no access there, or the board is not served"
+STOPPED = "a kill switch is on"
 
 
 def _is_open(table: FromClause) -> ColumnElement[bool]:
@@ -124,7 +126,8 @@ def put(
     Of its due time only the distance from `now` counts, which is by the same clock, whichever that is.
 
     One that coalesces replaces the text of the pending one with its key, which keeps its place and the
-    earlier due time; one that waits after a failure keeps waiting. One being carried out is left alone.
+    earlier due time; after a failure it keeps waiting, and a stopped one is looked at again. One being
+    carried out is left alone.
     """
     due_at = database_now(db) + (draft.due_at - now)
     if not draft.coalesce:
@@ -145,7 +148,7 @@ def _replace(db: Connection, waiting: Entry, draft: Draft, due_at: datetime) -> 
         "act": draft.act,
         "lane": draft.lane,
         "priority": min(draft.priority, waiting.priority),
-        "due_at": waiting.due_at if waiting.error else min(due_at, waiting.due_at),
+        "due_at": waiting.due_at if waiting.error not in ("", STOPPED) else min(due_at, waiting.due_at),
     }
     if new := {name: it for name, it in wanted.items() if it != getattr(waiting, name)}:
         change(db, outbox, {"entry_id": waiting.entry_id}, **new)
@@ -223,8 +226,8 @@ def let_others_pass(db: Connection, entry: Entry) -> None:
 
 
 def let_go_on(db: Connection) -> None:
-    """Make held entries due now: access or a board came back."""
-    held = (outbox.c.state == "pending") & (outbox.c.error == SHUT_OUT)
+    """Make held entries due now: access or a board came back, or a kill switch is off."""
+    held = (outbox.c.state == "pending") & outbox.c.error.in_([SHUT_OUT, STOPPED])
     db.execute(outbox.update().where(held).values(due_at=database_now(db)))
 
 
@@ -281,7 +284,8 @@ def sum_up(db: Connection) -> tuple[int, int, datetime | None]:
     the others does.
     """
     held = outbox.c.error == SHUT_OUT
-    oldest = func.min(outbox.c.created_at, type_=outbox.c.created_at.type).filter(~held)
+    stands = ~held & (outbox.c.error != STOPPED)
+    oldest = func.min(outbox.c.created_at, type_=outbox.c.created_at.type).filter(stands)
     total, shut_out, since = db.execute(
         select(func.count(), func.count().filter(held), oldest).where(_is_open(outbox))
     ).one()
@@ -289,7 +293,7 @@ def sum_up(db: Connection) -> tuple[int, int, datetime | None]:
 
 
 def _put_before(moment: datetime) -> tuple[ColumnElement[bool], ...]:
-    return _is_open(outbox), outbox.c.created_at < moment
+    return _is_open(outbox), outbox.c.created_at < moment, outbox.c.error != STOPPED
 
 
 def open_of_card(db: Connection, card_id: CardId) -> tuple[Entry, ...]:

@@ -3,7 +3,6 @@
 import re
 from collections.abc import Iterator
 from dataclasses import replace
-from datetime import timedelta
 
 from sqlalchemy import Connection
 
@@ -14,7 +13,7 @@ from bot.github.api.pulls import PullCommit
 from bot.github.client import Hub
 from bot.github.errors import ConflictError, RefusedError
 from bot.outbox import gate_check
-from bot.outbox.contract import Act, ActResult, DeclinedError, GivenUpError, TooSoonError
+from bot.outbox.contract import Act, ActResult, BehindError, DeclinedError, GivenUpError
 from bot.outbox.handlers.write_check import ACT as CHECK
 from bot.outbox.targets import CommentThread, pull_of, read_row
 from bot.render.markdown.escape import code
@@ -42,7 +41,6 @@ from runner.git.commits import find_run_trailers
 
 # One attempt to merge one head; coalesced, because a refused merge is requested again when the card
 # comes back.
-CHECK_WAIT = timedelta(seconds=1)
 ACT_S = 10
 ACT = Act("merge:{card_id}:{head}:{about}", ordered=True, coalesce=True)
 
@@ -77,7 +75,7 @@ def carry_out(context: OutboxContext, intent: MergePull, _entry: Entry) -> ActRe
     with context.reading() as db:
         unwritten = outbox.get(db, CHECK.key(WriteCheck(intent.card_id, intent.head)))
     if unwritten is not None:  # GitHub may require it, and still see the one that the last check began
-        raise TooSoonError(context.clock() + CHECK_WAIT, "the gate's result is written on the commit first")
+        raise BehindError(context.clock(), unwritten, "the gate's result is written on the commit first")
     gate_check.demand_same(context, card, intent.head)
     if intent.fresh and (behind := _behind(context, intent, card, pull)):
         return behind

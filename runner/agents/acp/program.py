@@ -4,7 +4,6 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import asdict, field
-from difflib import get_close_matches
 from pathlib import PurePosixPath
 from typing import Annotated, Any
 
@@ -66,19 +65,23 @@ def _require(pattern: str, what: str) -> AfterValidator:
     return AfterValidator(validate)
 
 
-def _require_values(text: str) -> str:
-    """Raise ValueError where a word in braces is nearly one that is filled in."""
-    for word in _BRACED.findall(text):
-        if word not in VALUES and (meant := get_close_matches(word, VALUES, n=1, cutoff=0.75)):
-            raise ValueError(f"has {word}, which is left as it is: did you mean {meant[0]}?")
-    return text
+def _require_words(*known: str) -> AfterValidator:
+    """Return the validator of a text whose words in braces are all filled in."""
+
+    def validate(text: str) -> str:
+        if unknown := next((word for word in _BRACED.findall(text) if word not in known), ""):
+            raise ValueError(f"has {unknown}, which nothing fills in: write {' or '.join(known)}")
+        return text
+
+    return AfterValidator(validate)
 
 
-_Inside = Annotated[str, AfterValidator(_require_inside)]
-_EFFORT = "{effort}"
+_EFFORT, _SESSION = "{effort}", "{session}"
 VALUES = ("{gateway}", "{model}", "{home}", _EFFORT)
-_BRACED = re.compile(r"\{[a-z]+\}")
-_Filled = Annotated[str, AfterValidator(_require_values)]
+_BRACED = re.compile(r"\{[A-Za-z_]+\}")
+_Inside = Annotated[str, AfterValidator(_require_inside)]
+_Filled = Annotated[str, _require_words(*VALUES)]
+_OfSession = Annotated[_Inside, _require_words(_SESSION)]
 # Of a Docker image: what a policy may name is narrower, and this is the operator's own word.
 _Image = Annotated[
     str, _require(r"([a-z0-9][a-zA-Z0-9._/:@-]{0,299})?", "an image's name, such as acme/agent-mine:latest")
@@ -127,7 +130,7 @@ class AcpProgram:
     files: Mapping[_Inside, JsonValue] = field(default_factory=dict)
     clears: Mapping[_Inside, tuple[_Inside, ...]] = field(default_factory=dict)
     prepare: str = ""
-    sessions: tuple[_Inside, ...] = ()
+    sessions: tuple[_OfSession, ...] = ()
     hides: tuple[_Inside, ...] = ()
     metering: Metering = Metering.GATEWAY
     package: _Package = ""
@@ -167,7 +170,7 @@ class AcpAgent:
         return self.program.provider
 
     def session_files(self, session_id: str) -> tuple[str, ...]:
-        return tuple(pattern.replace("{session}", session_id) for pattern in self.program.sessions)
+        return tuple(pattern.replace(_SESSION, session_id) for pattern in self.program.sessions)
 
     def begin(self, task: Task, layout: Layout) -> contract.Dialogue:
         model = self.models(task.model)[0]

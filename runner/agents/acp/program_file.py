@@ -1,6 +1,7 @@
 """Reads programs of the Agent Client Protocol from files: Cardinal's own, and the operator's in the home."""
 
 import re
+from collections import Counter
 from dataclasses import fields
 from difflib import get_close_matches
 from functools import lru_cache
@@ -10,6 +11,8 @@ from typing import Any
 import yaml
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails
+from yaml.constructor import ConstructorError
+from yaml.nodes import MappingNode, ScalarNode
 
 from runner.agents.acp.program import AcpProgram
 from runner.agents.contract import Metering
@@ -48,10 +51,20 @@ def read_program(folder: Path, name: str) -> AcpProgram:
     return _parse_program(path, data)
 
 
+class _Loader(yaml.SafeLoader):
+    """Refuses a key that a mapping has twice: the last would count."""
+
+    def construct_mapping(self, node: MappingNode, deep: bool = False) -> dict[Any, Any]:
+        keys = Counter(key.value for key, _ in node.value if isinstance(key, ScalarNode))
+        if twice := next((key for key, times in keys.items() if times > 1), None):
+            raise ConstructorError(None, None, f"{twice} is written twice: keep one", node.start_mark)
+        return super().construct_mapping(node, deep)
+
+
 @lru_cache(maxsize=64)  # a policy's check reads all files, and parsing one takes ten times as long
 def _parse_program(path: Path, data: bytes) -> AcpProgram:
     try:
-        written = yaml.safe_load(data)
+        written = yaml.load(data, _Loader)  # noqa: S506  a safe one
     except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
         raise ProgramError(path, f"is not YAML: {' '.join(str(error).split())[:300]}") from error
     if not isinstance(written, dict):

@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 
 from bot.outbox.assistant import MAX_AN_HOUR
+from bot.reactor import reactor
 from bot.render import assistant_prompt
 from ledger.event import Event
 from ledger.events.board import CardMoved, StopLifted, StopOrdered
@@ -19,6 +20,7 @@ from ledger.events.conversation import (
 )
 from ledger.events.policy import PolicyLoaded
 from ledger.log import event_store
+from ledger.queue import outbox
 from ledger.views import messages
 from rules.intents.outbound import AskAssistant, RunTask
 from tests.bot.outbox.conftest import Stage
@@ -157,13 +159,34 @@ def test_the_assistant_knows_who_wrote_the_card(planning: Stage, author: str, fe
     assert reply.text == ("fenced" if fenced else "open")
 
 
-def test_nothing_is_asked_while_the_board_is_stopped(planning: Stage) -> None:
-    planning.happen(StopOrdered(planning.board_id, "board", planning.board_id, "alice"))
-    ask(planning, 0)
-    assert replies(planning) == []
-    planning.happen(StopLifted(planning.board_id, "board", planning.board_id, "alice"))
-    planning.clock.forward(20)
+@pytest.mark.parametrize("scope", ["board", "column", "card"])
+def test_a_stop_holds_the_assistant_without_polling_and_its_lift_lets_it_go_at_once(
+    planning: Stage, scope: str
+) -> None:
+    target = {"board": planning.board_id, "column": "Planning", "card": planning.card_id}[scope]
+    planning.happen(StopOrdered(planning.board_id, scope, target, "alice", because="claimed", claims=True))
+    task = RunTask(planning.card_id, "Planning/on_entry/0", "Check the criteria of this card", "", "moved-1")
+    planning.ask(task, AskAssistant(planning.card_id, 0))
+    assert planning.publish("assist").postponed == 2
+    for _ in range(4):
+        planning.clock.forward(60)
+        assert planning.publish("assist").postponed == 0
+    with event_store.writing(planning.context.engine) as db:
+        assert outbox.count_stuck(db, planning.clock(), 0) == (0, 0)
+        lift = StopLifted(planning.board_id, scope, target, "alice")
+        reactor.append_and_react(db, lift, now=planning.clock())
     planning.publish("assist")
+    assert len(replies(planning)) == len(planning.events(TaskAnswered)) == 1
+
+
+def test_words_on_a_card_that_left_a_stopped_column_are_answered_at_once(planning: Stage) -> None:
+    planning.happen(StopOrdered(planning.board_id, "column", "Planning", "alice"))
+    ask(planning, 0)
+    planning.happen(
+        PolicyLoaded(planning.board_id, "e", POLICY.replace("Planning:", "Refining:"), "c2"),
+        CardMoved(planning.card_id, "Planning", "Refining", by_cardinal=False),
+    )
+    ask(planning, 0)
     assert len(replies(planning)) == 1
 
 

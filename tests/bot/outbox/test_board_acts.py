@@ -28,6 +28,7 @@ from rules.intents.outbound import (
     ConvertDraft,
     DescribeColumns,
     MoveCard,
+    React,
     ReportPolicy,
     Say,
     UpdateFace,
@@ -36,6 +37,7 @@ from rules.intents.outbound import (
 from rules.text import state_word
 from tests.bot.outbox.conftest import FINAL, Stage
 from tests.bot.render.past import RUN
+from tests.ledger.claims import claim_next
 
 
 def value_of(stage: Stage, name: str, item: Item | None = None) -> object:
@@ -341,6 +343,19 @@ def test_words_about_a_draft_wait_until_it_is_an_issue(stage: Stage) -> None:
     assert stage.publish().settled == 2
     assert isinstance(item.content, Issue)
     assert len(item.content.comments) == 1
+
+
+def test_what_waits_for_a_conversion_looks_ever_more_rarely(stage: Stage) -> None:
+    _, card_id = draft(stage)
+    stage.ask(ConvertDraft(card_id))
+    assert claim_next(stage.context.engine, "github", lease_s=7200, holder="another")
+    assert stage.do(React(card_id, "issue", 5, "eyes")).postponed == 1
+    stage.clock.forward(3600)
+    postponed = []
+    for _ in range(4):
+        postponed.append(stage.publish().postponed)
+        stage.clock.forward(100)
+    assert postponed == [1, 0, 1, 0]
 
 
 def test_words_about_a_draft_that_nobody_converts_are_given_up(stage: Stage) -> None:

@@ -115,9 +115,18 @@ def test_a_file_cannot_take_the_name_of_an_agent_of_cardinals(tmp_path: Path) ->
         ("command: mine acp", "command: must be a list: write [first, second]"),
         (
             "command: [mine, '{modell}']",
-            "command.1: has {modell}, which is left as it is: did you mean {model}?",
+            "1: has {modell}, which nothing fills in: write {gateway} or {model} or {home} or {effort}",
         ),
-        ("env: {URL: '{gate}/v1'}", "env.URL: has {gate}, which is left as it is: did you mean {gateway}?"),
+        (
+            "env: {URL: '{PORT_no}'}",
+            "env.URL: has {PORT_no}, which nothing fills in: write {gateway}",
+        ),
+        (
+            "sessions: ['s/{id}.json']",
+            "sessions.0: has {id}, which nothing fills in: write {session}",
+        ),
+        ("provider: openai\nprovider: compatible", "provider is written twice: keep one"),
+        ("env: {A: b, A: c}", "A is written twice: keep one"),
         ("env: [a]", "env: must have keys: write {KEY: value}"),
         ("env: {A: 5}", "env.A: must be text"),
         ("provider: ''", "provider: is empty, so nothing would be metered: set `metering: agent` too"),
