@@ -98,6 +98,10 @@ class CardContent:
     handed_over: Sequence[HandOverRow]
 
 
+def _explain(db: Connection, policy: Policy, snapshot: Snapshot, *, quotes: bool) -> str:
+    return explain_with_workflow(policy, snapshots.with_place(db, snapshot), quotes=quotes)
+
+
 def _read_card(site: Site, card: CardRow, zoom: Zoom, *, quotes: bool) -> CardContent:
     """Read the card. Raises FilterError."""
     with event_store.reading(site.engine) as db:
@@ -111,7 +115,7 @@ def _read_card(site: Site, card: CardRow, zoom: Zoom, *, quotes: bool) -> CardCo
             total_usd=spend.of_card(db, card.card_id).usd,
             snapshot=snapshot,
             policy=policy,
-            because=explain_with_workflow(policy, snapshot, quotes=quotes) if snapshot else "",
+            because=_explain(db, policy, snapshot, quotes=quotes) if snapshot else "",
             left=_describe_leave(db, card) if card.archived else "",
             blockers=links.of_card(db, card.card_id),
             parts=links.parts_of(db, card.repository, card.number, links.MAX_PARTS),

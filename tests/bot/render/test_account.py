@@ -191,9 +191,10 @@ def said(past: Past, *events: Event) -> Said:
                 heard = snapshots.for_event(db, card, event, START)
                 apply(db, POLICY, decide(POLICY, heard, event, START), now=START)
         snapshot, run = snapshots.of_card(db, CARD), runs.get(db, RUN)
+        assert snapshot is not None
+        snapshot = snapshots.with_place(db, snapshot)
         audit = trail.make_trail(db, RUN, at=START)["summary"]
         shown = card_fields.field_values(past.row(), run, card_usd=spend.of_card(db, CARD).usd)
-    assert snapshot is not None
     story = past.story()
     alone = replace(story, reported=None)
     return Said(

@@ -12,7 +12,7 @@ from ledger.ids import QuestionId, RunId
 from ledger.log import event_store
 from ledger.rows.cards import CardRow
 from ledger.rows.runs import RunRow
-from ledger.states import CardState, Ending, Gate, PullCard, Reason, RunState
+from ledger.states import CardState, Ending, Gate, PullCard, PullState, Reason, RunState
 from ledger.views import runs
 from tests.bot.render.past import CARD, RUN, Past, R
 
@@ -85,12 +85,12 @@ def test_a_run_in_validation_waits_for_its_checks(past: Past) -> None:
 @pytest.mark.parametrize(
     ("state", "changes", "expected"),
     [
-        (CardState.WORK_COMPLETE, {"pull_state": "open"}, WaitingOn.REVIEW),
-        (CardState.IN_REVIEW, {"pull_state": "open"}, WaitingOn.REVIEW),
-        (CardState.IN_REVIEW, {"pull_state": ""}, WaitingOn.PERSON),  # there is nothing to review
-        (CardState.WORK_COMPLETE, {"pull_state": "merged"}, WaitingOn.PERSON),  # drags it on
-        (CardState.CHANGES_REQUESTED, {"pull_state": "open"}, WaitingOn.PERSON),
-        (CardState.APPROVED, {"pull_state": "open"}, WaitingOn.PERSON),
+        (CardState.WORK_COMPLETE, {"pull_state": PullState.OPEN}, WaitingOn.REVIEW),
+        (CardState.IN_REVIEW, {"pull_state": PullState.OPEN}, WaitingOn.REVIEW),
+        (CardState.IN_REVIEW, {"pull_state": PullState.NONE}, WaitingOn.PERSON),  # there is nothing to review
+        (CardState.WORK_COMPLETE, {"pull_state": PullState.MERGED}, WaitingOn.PERSON),  # drags it on
+        (CardState.CHANGES_REQUESTED, {"pull_state": PullState.OPEN}, WaitingOn.PERSON),
+        (CardState.APPROVED, {"pull_state": PullState.OPEN}, WaitingOn.PERSON),
         (CardState.FAILED, {}, WaitingOn.PERSON),
         (CardState.BLOCKED, {"reason": Reason.CHECKS_RED}, WaitingOn.PERSON),
         (CardState.BLOCKED, {"reason": Reason.MERGE_LANE}, WaitingOn.CARD),

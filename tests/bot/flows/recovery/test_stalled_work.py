@@ -116,5 +116,5 @@ def test_a_run_that_waits_for_its_turn_raises_no_alarm(cardinal: Cardinal) -> No
 
 
 def test_nothing_promises_a_worker() -> None:
-    queued = scene.card(run=scene.run(RunState.QUEUED))
+    queued = scene.card(run=scene.run(RunState.QUEUED), place=0)
     assert "worker" not in why(scene.POLICY, queued)
