@@ -60,7 +60,8 @@ class Ending:
         """
         if losses:
             within = float(self.usd) <= float(other.usd) <= (1 + losses) * float(self.usd)
-            return self._unpaid().differences(replace(other._unpaid(), usd="" if within else other.usd))
+            paid = {} if within else {"usd": (self.usd, other.usd)}
+            return self._unpaid().differences(other._unpaid()) | paid
         pairs = ((one.name, getattr(self, one.name), getattr(other, one.name)) for one in fields(self))
         return {name: _narrowed(mine, its) for name, mine, its in pairs if mine != its}
 
