@@ -151,7 +151,8 @@ def test_what_a_power_cut_took_may_be_paid_again_and_nothing_else_differs() -> N
 
 def test_a_story_goes_on_after_power_cuts() -> None:
     require_disks()
-    points = record.first_points()["quiet"]
+    # Without reads: the recovery from one cut may have read what would be read at the next.
+    points = [point for point in record.first_points()["quiet"] if not point.startswith("send:GET")]
     chosen = points[:: len(points) // QUIETEST]
     played = playing.play("quiet", dict.fromkeys(chosen, Fault.POWER_CUT))
     assert (len(played.struck), played.differences(playing.quiet("quiet"))) == (len(chosen), "")
