@@ -122,8 +122,9 @@ REFERENCE: Mapping[str, ReferencePage] = {
         "Every fault, at every point",
         "A story is played once in peace. Each commit and each call in it is a point, and each fault at a "
         "point a cell. After the fault new processes start, and the story must end as the quiet one did: "
-        "cards, moves and who made them, merges, branches, checks, money to the cent, each comment once and "
-        "with the same words, the hash chain whole, views equal to their replay, and nothing stuck. CI plays "
+        "cards, moves and who made them, merges, branches, checks, money to the cent (work that a power cut "
+        "took is paid again), each comment once and with the same words, the hash chain whole, views equal "
+        "to their replay, and nothing stuck. CI plays "
         "one cell of each class (the same site, act, events and fault), but for those that only a story "
         "reaches which takes long: `work`, `lane`, `findings`, `stages`, `scratch`, `choice`, `hosts`, "
         "`epic`, `boards`. A week of nightly soaks plays all cells, and a second kill in the recovery "

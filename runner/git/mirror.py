@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from errno import EDQUOT, EIO, EMFILE, ENFILE, ENOMEM, ENOSPC, EROFS
 from fcntl import LOCK_EX, LOCK_NB, flock
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -90,6 +91,7 @@ _LACKS = re.compile(
     "|".join(map(re.escape, map(os.strerror, (ENOSPC, EDQUOT, EMFILE, ENFILE, ENOMEM, EIO, EROFS)))),
     re.IGNORECASE,
 )
+_REF_LOCKED = re.compile(r"Unable to create '.*\.lock': File exists")
 HALF_MADE = ".new"
 MAX_TAGS = 10_000  # each is a file; a checkout of more has none
 _BRANCHES, _TAGS = "+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*"
@@ -548,7 +550,8 @@ class Mirror:
         given: bytes = b"",
     ) -> Ran:
         writes = args[0] in ("fetch", "update-ref")
-        try:
+
+        def run() -> Ran:
             return run_git(
                 args,
                 folder=folder or self.path,
@@ -562,19 +565,27 @@ class Mirror:
                 transfers=online,
                 bare=True,
             )
+
+        try:
+            ran = run()
+            if writes and _REF_LOCKED.search(ran.tail):
+                self._drop_left("refs/**/*.lock", "packed-refs.lock")
+                ran = run()
+            return ran
         finally:
             if args[0] == "fetch":
-                self._drop_unfinished_packs()
+                self._drop_left("objects/pack/tmp_*")
 
-    def _drop_unfinished_packs(self) -> None:
+    def _drop_left(self, *patterns: str) -> None:
         """Remove what fetches left that failed or were killed, unless another one is at work.
 
-        Git keeps it for weeks: on a full disk each try would take what room somebody made.
+        Git keeps packs for weeks: on a full disk each try would take what room somebody made. It never
+        removes the lock of a ref, without which nobody can write that ref.
         """
         with (self.path / "cardinal.lock").open("wb") as lock, suppress(BlockingIOError):
             flock(lock, LOCK_EX | LOCK_NB)
-            for pack in self.path.glob("objects/pack/tmp_*"):
-                pack.unlink()
+            for left in chain.from_iterable(map(self.path.glob, patterns)):
+                left.unlink()
 
     def _error_of(self, what: str, ran: Ran) -> errors.RepositoryError:
         if _GONE.search(ran.tail):

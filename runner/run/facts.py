@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
 
@@ -180,6 +180,20 @@ class StageLog:
             elif tool == "finish":
                 visit.target, visit.summary = "", given["done"]
                 visit.open_points = tuple(given.get("open_questions", ()))
+
+    def take_back(self, kept: StageVisit | None = None) -> None:
+        """Take back what was said of the open entry's work, which is lost, but for what was `kept` with it.
+
+        Of a reopened entry only clean-up is done again: its work was handed over before. Notes stay.
+        """
+        visit = self.open
+        if visit is None:
+            return
+        if kept is None or kept.seq != visit.seq:
+            kept = replace(visit, target=None, summary="", open_points=(), tidied=[])
+        visit.tidied = [*kept.tidied]
+        if visit.snapshot is None:
+            visit.target, visit.summary, visit.open_points = kept.target, kept.summary, kept.open_points
 
     def take(self, event: StageEvent, seq: int) -> None:
         """Fold an event, the log's `seq`-th."""

@@ -14,6 +14,7 @@ from ledger.events import artifact, bounds, budget, findings, guard, instruction
 from ledger.events import run as happened
 from ledger.events.branch import CommitsSigned
 from ledger.events.reproduction import ReproductionPlayed, ReproductionSkipped
+from ledger.events.stage import StageLeft
 from ledger.events.turn import BoardToolCalled, SteeringHeard, TurnEnded, TurnStarted
 from ledger.events.witness import CheckWitnessed
 from ledger.events.workspace import Checkpointed, WorkspaceRestored, WorkspaceTaken
@@ -41,7 +42,7 @@ _WORK = (
     "turns", "turn", "finish", "validation", "witnessed",
     "exported", "checking", "waived", "guards", "rounds", "threads",
 )  # fmt: skip
-_REPORTS = ("finish", "findings", "thread")  # calls that say what was made
+_REPORTS = ("finish", "findings", "thread", "go_to_stage")  # calls that say what was made
 _NEVER = datetime.max.replace(tzinfo=UTC)
 
 
@@ -101,6 +102,9 @@ class History:
     played: list[ReproductionPlayed | ReproductionSkipped] = field(default_factory=list)  # in a browser
     kept: dict[str, Any] = field(default_factory=dict)  # the work's part, at the newest checkpoint
     kept_steps: int = 0  # of the plan, done then
+    kept_visit: StageVisit | None = None  # the open stage, as it was then
+    # `finish` and `threads` when a stage was left: the mirror has the work that they are about.
+    handed: tuple[dict[str, Any] | None, dict[str, dict[str, Any]]] = (None, {})
 
     def take(self, recorded: Iterable[Recorded]) -> None:
         """Fold all events that are newer than `seq`."""
@@ -179,9 +183,11 @@ class History:
             return  # else what was made is elsewhere: no turn of the work counts, nor its result
         self.turns = {name: turn for name, turn in self.turns.items() if turn.phase in PLANNING}
         self.turn = self.turn if self.turn and self.turn.turn in self.turns else None
-        self.finish = self.validation = self.exported = None
+        self.finish, self.threads = copy.deepcopy(self.handed)
+        self.validation = self.exported = None
         self.checking = self.waived = ""
-        self.guards, self.rounds, self.threads, self.witnessed = Refusals(), FailedRounds(), {}, {}
+        self.guards, self.rounds, self.witnessed = Refusals(), FailedRounds(), {}
+        self.stages.take_back()
         # The agent may report again, by the same ids.
         self.calls = {call: tool for call, tool in self.calls.items() if tool not in _REPORTS}
         if self.plan is not None:
@@ -191,6 +197,7 @@ class History:
     def _(self, _event: Checkpointed) -> None:
         self.kept = copy.deepcopy({name: getattr(self, name) for name in _WORK})
         self.kept_steps = self.plan.done if self.plan is not None else 0
+        self.kept_visit = copy.deepcopy(self.stages.open)
 
     @_fold.register
     def _(self, event: WorkspaceRestored) -> None:
@@ -200,6 +207,7 @@ class History:
             setattr(self, name, value)
         if self.plan is not None:
             self.plan.done = self.kept_steps
+        self.stages.take_back(self.kept_visit)
 
     @_fold.register
     def _(self, event: happened.RunRequeued) -> None:
@@ -280,7 +288,7 @@ class History:
     def _(self, event: BoardToolCalled) -> None:
         self.calls[(event.session_id, event.call_id)] = event.tool
         self.attached += event.tool == "attach"  # dropped ones too
-        if event.tool not in (*_REPORTS, "go_to_stage"):
+        if event.tool not in _REPORTS:
             return
         given = json.loads(event.body)
         if event.tool in ("finish", "findings"):
@@ -409,3 +417,5 @@ class History:
     @_fold.register
     def _(self, event: StageEvent) -> None:
         self.stages.take(event, self.seq)
+        if isinstance(event, StageLeft):
+            self.handed = copy.deepcopy((self.finish, self.threads))

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
 from forge.store.board import Item
@@ -26,6 +26,7 @@ CHANGING = re.compile(
     r"|\b[0-9a-f]{40}\b|\b[0-9a-f]{7,12}\b|\b[0-9a-f]{64}\b|\d{4}-\d\d-\d\d[T ][\d:.]+(Z|\+00:00| UTC)?"
     r"|\b\d\d:\d\d(:\d\d)?\b( UTC)?|(less than |under )?(a|\b[\d.]+) ?(ms|s|min|minutes?|hours?|h|seconds?)\b"
 )
+PAID = re.compile(r"Cost \$: [\d.]+|([\d.]+k? · )?\$[\d.]+|'(usd|turns)': '[\d.]+'")
 RUN = (
     *("run_id", "attempt", "kind", "column", "branch", "by", "state", "ending", "reason", "usd", "turns"),
     *("plan_revision", "plan_approved", "questions", "commits", "cause"),  # not how often checks were run
@@ -52,10 +53,23 @@ class Ending:
     given_up: tuple[str, ...]
     rules_failed: tuple[str, ...]
 
-    def differences(self, other: "Ending") -> dict[str, tuple[Any, Any]]:
-        """Return what is otherwise in `other`, by the name of the field."""
+    def differences(self, other: "Ending", losses: int = 0) -> dict[str, tuple[Any, Any]]:
+        """Return what is otherwise in `other`, by the name of the field.
+
+        Each of its `losses` of unsaved work may cost the whole once more, and what shows money is left out.
+        """
+        if losses:
+            within = float(self.usd) <= float(other.usd) <= (1 + losses) * float(self.usd)
+            paid = {} if within else {"usd": (self.usd, other.usd)}
+            return self._unpaid().differences(other._unpaid()) | paid
         pairs = ((one.name, getattr(self, one.name), getattr(other, one.name)) for one in fields(self))
         return {name: _narrowed(mine, its) for name, mine, its in pairs if mine != its}
+
+    def _unpaid(self) -> "Ending":
+        cards, texts, rows = (
+            tuple(PAID.sub("$", it) for it in its) for its in (self.cards, self.texts, self.runs)
+        )
+        return replace(self, cards=cards, texts=texts, runs=rows, usd="")
 
 
 def _narrowed(mine: Any, its: Any) -> tuple[Any, Any]:

@@ -56,9 +56,9 @@ class Played:
         quiet = other.ending
         if self.ending is None or quiet is None:
             return self.problem or other.problem
-        return "\n".join(
-            f"{name}: {mine} became {its}" for name, (mine, its) in quiet.differences(self.ending).items()
-        )
+        cuts = sum(hit.endswith(f":{Fault.POWER_CUT}") for hit in self.struck)
+        found = quiet.differences(self.ending, losses=cuts)
+        return "\n".join(f"{name}: {mine} became {its}" for name, (mine, its) in found.items())
 
 
 def play(name: str, plan: Mapping[str, Fault] = {}, clocks: Mapping[int, float] = {}) -> Played:

@@ -16,6 +16,7 @@ from runner.workspaces import card_folder
 from runner.workspaces.card_folder import Folder
 from tests.faults import cells, playing, record
 from tests.faults.cells import Cell
+from tests.faults.ending import Ending
 from tests.faults.nights import each_story_tonight, of_night
 from tests.faults.points import CUTS, Fault
 from tests.faults.power import Disk, require_disks
@@ -119,9 +120,39 @@ def test_no_file_gets_its_name_before_it_is_synced() -> None:
     ]
 
 
+def ending(usd: str, did: str = "did") -> Ending:
+    return Ending(
+        cards=(f"Cost $: {float(usd)}; Progress: {did}",),
+        issues=(),
+        pulls={},
+        markers={},
+        texts=(f"{did} 12k · ${usd} · …",),
+        branches=(),
+        checks={},
+        status_updates=0,
+        runs=(f"{{'state': '{did}', 'usd': '{usd}', 'turns': '2'}}",),
+        moves=(),
+        usd=usd,
+        chain_is_whole=True,
+        views_differ_from_replay=(),
+        given_up=(),
+        rules_failed=(),
+    )
+
+
+def test_what_a_power_cut_took_may_be_paid_again_and_nothing_else_differs() -> None:
+    quiet = ending("0.50")
+    assert quiet.differences(ending("0.90"), losses=1) == {}
+    assert set(quiet.differences(ending("0.90"))) == {"cards", "texts", "runs", "usd"}
+    for wrong in ("0.40", "1.01"):
+        assert quiet.differences(ending(wrong), losses=1) == {"usd": ("0.50", wrong)}
+    assert set(quiet.differences(ending("0.90", "lost"), losses=1)) == {"cards", "texts", "runs"}
+
+
 def test_a_story_goes_on_after_power_cuts() -> None:
     require_disks()
-    points = record.first_points()["quiet"]
+    # Without reads: the recovery from one cut may have read what would be read at the next.
+    points = [point for point in record.first_points()["quiet"] if not point.startswith("send:GET")]
     chosen = points[:: len(points) // QUIETEST]
     played = playing.play("quiet", dict.fromkeys(chosen, Fault.POWER_CUT))
     assert (len(played.struck), played.differences(playing.quiet("quiet"))) == (len(chosen), "")

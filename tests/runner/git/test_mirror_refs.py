@@ -38,6 +38,16 @@ def test_a_branch_is_where_git_says(mirror: Mirror, world: World, packed: bool) 
     assert mirror.head("team") == mirror.head("branch") == mirror.head("mai") == mirror.head("none") == ""
 
 
+@pytest.mark.parametrize("name", ["refs/heads/main.lock", "packed-refs.lock"])
+def test_a_lock_that_a_killed_git_left_is_in_nobodys_way(mirror: Mirror, world: World, name: str) -> None:
+    newer = world.commit({"new.txt": "New\n"}, "main")
+    git(world.origin, "branch", "-D", "gone")
+    (mirror.path / name).touch()
+    mirror.fetch("main")
+    assert (mirror.head("main"), mirror.head("gone")) == (newer, "")
+    assert list(mirror.path.rglob("*.lock")) == [mirror.path / "cardinal.lock"]
+
+
 def test_a_loose_ref_counts_before_a_packed_one(mirror: Mirror) -> None:
     git(mirror.path, "pack-refs", "--all")
     tree = git(mirror.path, "rev-parse", "main^{tree}").strip()

@@ -8,8 +8,16 @@ import pytest
 
 from ledger.event import Event
 from ledger.events.run import PlanProposed
-from ledger.events.stage import SnapshotTaken, StageAwaited, StageEntered, StageLeft, StageReopened
+from ledger.events.stage import (
+    SnapshotTaken,
+    StageAwaited,
+    StageEntered,
+    StageLeft,
+    StageReopened,
+    StageTidied,
+)
 from ledger.events.turn import BoardToolCalled
+from ledger.events.workspace import Checkpointed, WorkspaceRestored, WorkspaceTaken
 from ledger.ids import QuestionId
 from ledger.rows.limit_answers import STOP, answer_question, question
 from runner.agents.contract import Phase
@@ -198,6 +206,54 @@ def test_a_stage_that_was_reopened_sends_the_work_nowhere() -> None:
     over += [StageReopened(RUN, "build", 1, "repair", "c2")]
     assert "the stages are over" in said("go_to_stage", over, stage="check", summary="x")
     assert said("finish", over, done="Repaired.") == ""
+
+
+def lost(on: str = "b") -> WorkspaceTaken:
+    return WorkspaceTaken(RUN, "c1", "b", 2, on)
+
+
+def handed_over(*events: Event) -> tuple[str | None, str]:
+    visit = history(*events).stages.visits[-1]
+    return visit.target, visit.summary
+
+
+def test_a_hand_over_counts_no_more_where_the_work_was_lost_before_it_was_kept() -> None:
+    gone = [*entered("build"), left("build", 1, "check")[0]]
+    assert handed_over(*gone, lost("")) == ("check", "On.")
+    assert handed_over(*gone, lost()) == (None, "")
+    again = effect_of(
+        call("go_to_stage", stage="check", summary="x"),
+        STAGED,
+        history(*gone, lost()),
+        planning=False,
+        session_id="s1",
+    )
+    assert handed_over(*gone, lost(), *again.events) == ("check", "x")
+
+
+@pytest.mark.parametrize(("kept_at", "target"), [(1, None), (2, "check")])
+def test_a_hand_over_counts_as_far_as_its_checkpoint_was_brought(kept_at: int, target: str | None) -> None:
+    events = [*entered("build"), left("build", 1, "check")[0]]
+    events.insert(kept_at, Checkpointed(RUN, "c1", 1, "b", "1" * 40, "1" * 40))
+    assert handed_over(*events, lost(), WorkspaceRestored(RUN, "c1", "c", RUN, "b"))[0] == target
+
+
+def test_what_stages_had_handed_over_counts_also_where_later_work_was_lost() -> None:
+    finish = BoardToolCalled(RUN, "s2", "f", "finish", '{"done": "All."}')
+    said = [*entered("build", "check"), finish]
+    assert history(*said, lost()).finish is None
+    over = [*said, StageLeft(RUN, "check", 2, "", 0.0, 0, 0, 0, 0.0, 0, 0)]
+    assert history(*over, lost()).finish == {"done": "All."}
+    assert [visit.target for visit in history(*over, lost()).stages.visits] == ["check", ""]
+
+
+def test_who_repairs_in_a_reopened_stage_hands_over_nothing_anew() -> None:
+    events = [*entered("build", "check"), StageLeft(RUN, "check", 2, "", 0.0, 0, 0, 0, 0.0, 0, 0)]
+    events += [StageReopened(RUN, "build", 1, "repair", "c2")]
+    events += [StageTidied(RUN, "build", 1, "make clean", 0, 1.0, ""), lost()]
+    visit = history(*events).stages.open
+    assert visit is not None
+    assert (visit.target, visit.summary, visit.tidied) == ("check", "On.", [])
 
 
 def prompt(events: list[Event], phase: Phase = Phase.STAGE) -> str:
