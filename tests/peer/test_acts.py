@@ -83,7 +83,7 @@ def test_the_runs_comment_is_edited_in_place(cardinal: Cardinal) -> None:
     cardinal.know_run()
     cardinal.do(WriteRunComment(CARD, RUN))
     cardinal.past.planned()
-    cardinal.clock.forward(5)
+    cardinal.clock.forward(60)
     cardinal.do(WriteRunComment(CARD, RUN))
     (body,) = cardinal.comments()
     assert "approve its plan" in body
