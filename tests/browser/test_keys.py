@@ -78,7 +78,7 @@ def test_keys_move_open_and_find_and_what_is_closed_is_read_before_it_is_approve
         key("?")
         expect(page.get_by_role("dialog", name="Keys")).to_contain_text("approve the open plan")
         key("Escape")
-        expect(page.get_by_role("dialog")).to_have_count(0)
+        expect(page.locator("dialog")).to_have_count(0)
         key("k")
         expect(rows.nth(0)).to_have_class("chosen")
         key("Control+k")
