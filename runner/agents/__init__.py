@@ -32,6 +32,6 @@ class AgentRegistry(Registry[AgentAdapter]):
         return super().load(name)
 
 
-_REMEDY = "correct the name (of a column: `agent:` in .github/cardinal.yml), then retry"
+_REMEDY = "correct the name (for a column, that is `agent:` in .github/cardinal.yml), then retry"
 AGENTS = AgentRegistry("agent", "runner.agents.adapters", AgentAdapter, holds="AGENT")
 names, load = AGENTS.names, AGENTS.load

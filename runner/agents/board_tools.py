@@ -66,7 +66,7 @@ class TickInput(Tool):
 
 
 class ProgressInput(Tool):
-    """Tell people what you work on, at each new piece of work, not at each step."""
+    """Tell people what you are working on, at each new piece of work, not at each step."""
 
     text: Annotated[Words, Field(min_length=1, description="One line.")]
 
@@ -76,7 +76,7 @@ class AskInput(Tool):
     session continues.
     """
 
-    question: Annotated[Text, Field(min_length=1, description="With all that one needs to answer it.")]
+    question: Annotated[Text, Field(min_length=1, description="With everything needed to answer it.")]
     choices: Annotated[tuple[Words, ...], Field(max_length=8, description="Possible answers.")] = ()
 
 

@@ -58,7 +58,8 @@ def test_an_agent_that_is_not_there_is_a_sentence_with_a_way_out(world: World) -
     world.run(world.spec(agent="clyde"))
     assert world.ended().detail == (
         "there is no agent called 'clyde' here, only claude, codex, copilot, gemini, goose, kimi, opencode,"
-        " qwen, scripted: correct the name (of a column: `agent:` in .github/cardinal.yml), then retry"
+        " qwen, scripted: correct the name (for a column, that is `agent:` in .github/cardinal.yml), then"
+        " retry"
     )
 
 
