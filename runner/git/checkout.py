@@ -98,8 +98,8 @@ class Checkout:
 
     def commit(self, ref: str = "HEAD") -> str:
         """Return the commit that `ref` names, or empty."""
-        if ref == "HEAD" and self._stands():
-            return self._stands()
+        if ref == "HEAD" and (head := self._stands()):
+            return head
         ran = self._git("rev-parse", "--verify", "--quiet", "--end-of-options", f"{ref}^{{commit}}")
         return ran.out.strip() if ran.exit_code == 0 else ""
 
