@@ -21,12 +21,13 @@ class ActResult:
     """GitHub's id of the result (of a comment …, or empty) and the SHA-256 of the text that was sent.
 
     `events` runs inside the transaction that settles the entry: it sees events recorded meanwhile. Without it
-    GitHub's own webhooks report the result.
+    GitHub's own webhooks report the result. `shows`: what shows the result, and so is written again with it.
     """
 
     remote_id: str = ""
     digest: str = ""
     events: EventFactory = no_events
+    shows: tuple[Intent, ...] = ()
 
 
 class GivenUpError(CardinalError):

@@ -221,6 +221,8 @@ def _settle(context: OutboxContext, entry: Entry, outcome: ActResult, counts: Pu
                 CardId(entry.card_id), entry.key, entry.act, outcome.remote_id, outcome.digest
             )
             events = (event, *events)
+            for intent in outcome.shows:
+                acts.put_intent(db, intent, now)
         if entry.attempts > HELD_ATTEMPTS:
             events = (*events, EntryHeld(CardId(entry.card_id), entry.key, entry.act, ""))
         if events:

@@ -18,18 +18,19 @@ def fresh(remote: Remote, beat: Callable[[], None]) -> Mapping[str, str]:
     return credentials_served(remote.git_environment, beat)
 
 
-def credentials_served(ask: Callable[[], T], beat: Callable[[], None]) -> T:
-    """Return the answer of GitHub; while it is away, ask again for AWAY_S, or until its limit is reset.
+def credentials_served(ask: Callable[[], T], beat: Callable[[], None], within_s: float | None = None) -> T:
+    """Return the answer of GitHub; while it is away, ask again for `within_s`, or until its limit is reset.
 
-    `beat` is called meanwhile, and may raise to end the wait. Raises RemoteAwayError after it.
+    `beat` is called meanwhile, and may raise to end the wait. Raises RemoteAwayError after it: without a
+    time, that is after AWAY_S.
     """
-    began = time.monotonic()
+    began, most_s = time.monotonic(), AWAY_S if within_s is None else within_s
     while True:
         try:
             return ask()
         except RemoteAwayError as away:
             again = time.monotonic() + away.retry_after_s
-            if again > began + (LIMITED_S if away.limited else AWAY_S):
+            if again > began + (LIMITED_S if away.limited else most_s):
                 raise
         while time.monotonic() < again:
             beat()

@@ -35,7 +35,7 @@ from runner.errors import (
 )
 from runner.git.checkout import Checkout
 from runner.git.commits import PATCHED_FILE
-from runner.git.credentials import credentials_served
+from runner.phases.patience import wait_for_store
 from runner.run.exits import fail
 from runner.run.run_spec import Origin, RunSpec
 from runner.session.context import CheckpointPace, RunContext
@@ -105,7 +105,7 @@ def _clean_line(raw: bytes) -> bytes:
 MAX_BUNDLE_BYTES = 200_000_000  # commits and uncommitted files together, as git packs them
 MAX_SESSION_BYTES = 100_000_000
 HOLD_S = 900.0  # nothing else renews the claim while blobs move
-AGAIN_S = 2.0  # between two questions to a store that is away
+KEPT_WITHIN_S = 30.0  # of a store that is away or full when a run halts: people wait for that
 LIVE_TRIES = 3
 LIVE_HOLD_S = 120.0  # the same at an interval: longer than a store may be silent
 KEPT, FILES = "kept", "files"  # the run's names in the mirror
@@ -121,7 +121,7 @@ def checkpoint(run: RunContext, point: str = "") -> None:
     """
     # Not the run's own beat: that obeys a stop, and a stopped run is kept as well.
     run.log.append(*_transcript(run))
-    _keep(run, run.log.beat, HOLD_S, point=point)
+    _keep(run, run.log.beat, HOLD_S, point=point, within_s=KEPT_WITHIN_S)
 
 
 def claim_signature(run_id: RunId, generation: int) -> str:
@@ -151,7 +151,7 @@ def checkpoint_live(run: RunContext, meanwhile: Beat) -> None:
     """Keep the work while the agent is at it; `meanwhile` is called all the time, and may raise to end it."""
     for _ in range(LIVE_TRIES):
         before = _mark_of_history(run)
-        if _keep(run, meanwhile, LIVE_HOLD_S, before):
+        if _keep(run, meanwhile, LIVE_HOLD_S, before=before):
             return
 
 
@@ -165,10 +165,15 @@ def _keep(
     run: RunContext,
     beat: Beat,
     hold_s: float,
+    *,
     before: tuple[int, int, bool] | None = None,
     point: str = "",
+    within_s: float = 0.0,
 ) -> bool:
-    """Return whether the reading counts: not where the agent said more since `before` than was read."""
+    """Return whether the reading counts: not where the agent said more since `before` than was read.
+
+    A store that is away is waited for `within_s`.
+    """
     spec = run.spec
     if (
         run.workspace.fresh
@@ -176,7 +181,9 @@ def _keep(
     ):
         return True  # the files are of an older claim, and there may be newer ones elsewhere
     try:
-        event = _store_checkpoint(run, beat, hold_s, point)
+        event = wait_for_store(
+            lambda: _store_checkpoint(run, beat, hold_s, point), beat, writes=True, within_s=within_s
+        )
         if before not in (None, _mark_of_history(run)):
             return False
         said = f"Not kept for other hosts: {'; '.join(event.left_out)}." if event and event.left_out else ""
@@ -277,7 +284,7 @@ def _patch(run: RunContext, folder: Path, left_out: list[str]) -> tuple[str, int
     if not _took_out(run, patch, CAP_BYTES, "the patch: it is", left_out):
         return "", 0
     text = patch.read_text(encoding="utf-8", errors="replace")
-    stored = store_of(run.spec.paths).keep(run.secrecy.redact_private_skills(text))
+    stored = store_of(run.spec.paths).keep_work(run.secrecy.redact_private_skills(text))
     return stored.digest, len(PATCHED_FILE.findall(text))
 
 
@@ -403,23 +410,16 @@ def _bring_files(run: RunContext, brought: Brought) -> None:
 
 def _fetch_blob(run: RunContext, digest: str, what: str, brought: Brought) -> FileIO | None:
     """Return the blob; while the store is away, for as long as a start waits for GitHub, ask again."""
-    waits = False
 
     def get() -> FileIO | None:
-        nonlocal waits
-        try:
-            with run.log.holding(HOLD_S):
-                return _store(run).get(digest, beat=run.log.beat)
-        except StoreError as error:
-            if not error.away:
-                raise
-            if not waits:
-                _tell(run, f"Waits for {what}: {one_line(str(error), _WHY_CHARS)}.")
-                waits = True
-            raise RemoteAwayError(str(error), AGAIN_S) from error
+        with run.log.holding(HOLD_S):
+            return _store(run).get(digest, beat=run.log.beat)
+
+    def say(error: StoreError) -> None:
+        _tell(run, f"Waits for {what}: {one_line(str(error), _WHY_CHARS)}.")
 
     try:
-        file = credentials_served(get, run.log.beat_or_stop)
+        file = wait_for_store(get, run.log.beat_or_stop, say=say)
     except (StoreError, RemoteAwayError) as error:
         why = error.__cause__ if isinstance(error, RemoteAwayError) else error
         brought.missing.append(f"{what}: {one_line(str(why), _WHY_CHARS)}")

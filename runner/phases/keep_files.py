@@ -1,7 +1,6 @@
 """Keep phase of a run without a repository: its files go to the blob store, and to people as artifacts."""
 
 import hashlib
-from collections.abc import Callable
 from functools import partial
 from io import FileIO
 from pathlib import Path
@@ -12,15 +11,14 @@ from ledger.events.artifact import ArtifactDropped
 from ledger.events.run import RunEnded, RunEvent
 from ledger.events.workspace import FolderKept
 from ledger.states import Ending, RunState
-from runner.artifacts.backend import OversizedBlobError, StoreError
 from runner.artifacts.store import CAP_BYTES, Stored, open_store, store_of
 from runner.branch.export import export_commit, read_base_head, record_base_head
-from runner.errors import MovedBranchError, RemoteAwayError
-from runner.git.credentials import credentials_served
+from runner.errors import MovedBranchError
 from runner.git.folder_mirror import SNAPSHOT, FolderMirror, PlainFile
 from runner.git.mirror import Beat, Mirror
-from runner.phases.checkpoint import AGAIN_S, HOLD_S
+from runner.phases.checkpoint import HOLD_S
 from runner.phases.guard import ask_people
+from runner.phases.patience import wait_for_store
 from runner.phases.publish import stands_as_checked
 from runner.run.exits import fail
 from runner.run.log import RunLog
@@ -48,30 +46,13 @@ def mirror_of(spec: RunSpec, log: RunLog, remote: Remote, beat: Beat) -> Mirror:
         beat,
         branch=spec.branch,
         newest=lambda: log.snapshot(spec.folder),
-        get=lambda digest: _when_there(lambda: _get(spec, log, digest), beat),
+        get=lambda digest: wait_for_store(lambda: _get(spec, log, digest), beat),
     )
 
 
 def _get(spec: RunSpec, log: RunLog, digest: str) -> FileIO | None:
     with log.holding(HOLD_S):
         return open_store(spec.paths.store, spec.paths.artifacts).get(digest, beat=log.beat)
-
-
-def _when_there(act: Callable[[], T], beat: Beat, *, writes: bool = False) -> T:
-    """Return the result of `act`; while the store is away, ask again as a start asks GitHub.
-
-    A store that cannot be written is waited for as long: somebody may make room.
-    """
-
-    def attempt() -> T:
-        try:
-            return act()
-        except StoreError as error:
-            if isinstance(error, OversizedBlobError) or not (error.away or writes):
-                raise
-            raise RemoteAwayError(str(error), AGAIN_S) from error
-
-    return credentials_served(attempt, beat)
 
 
 def keep_work(run: RunContext, start: str) -> None:
@@ -119,7 +100,7 @@ def _keep_files(run: RunContext, mirror: FolderMirror, files: list[PlainFile]) -
             events.append(ArtifactDropped(run.spec.run_id, one_line(file.path, 200), "", SIZE))
             continue
         shown = _as_shown(run, mirror.read_blob(file.blob))
-        stored = _when_there(partial(_keep_file, run, shown), run.beat, writes=True)
+        stored = wait_for_store(partial(_keep_file, run, shown), run.beat, writes=True)
         events += artifact_events(run, file.path, kind_of_file(file.path), stored)
     if (more := len(files) - MAX_KEPT) > 0:
         events.append(ArtifactDropped(run.spec.run_id, f"{more:,} more files", "", SHARE))
@@ -152,7 +133,7 @@ def _store_snapshot(
             head = mirror.without_history(head)
             mirror.remember(name, head)
             mirror.write_bundle(bundle, name)
-        digest = _when_there(lambda: _put(run, bundle), run.beat, writes=True)
+        digest = wait_for_store(lambda: _put(run, bundle), run.beat, writes=True)
     return FolderKept(
         run_id=spec.run_id,
         folder=spec.folder,

@@ -5,6 +5,7 @@ from collections import Counter
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
+from bot.render.pull.gate_check import NAME as GATE
 from forge.store.board import Item
 from forge.store.models import Comment, Repo, ReviewComment
 from ledger.events.board import CardMoved, DecisionFailed
@@ -14,7 +15,10 @@ from ledger.events.run import UsageMetered
 from ledger.ids import CardId
 from ledger.lifecycle.rebuild import rebuild
 from ledger.log import event_store, hash_chain
+from ledger.rows.runs import RunRow
+from ledger.states import RunKind
 from ledger.views import runs
+from rules.handlers.merge_queue import BY_MERGE
 from tests.bot.flows.cardinal import Cardinal
 from tests.bot.flows.people import issue_of
 from tests.ledger.lifecycle.test_rebuild import contents
@@ -43,7 +47,7 @@ class Ending:
     markers: dict[str, int]
     texts: tuple[str, ...]
     branches: tuple[str, ...]
-    checks: dict[str, int]
+    checks: dict[str, int]  # successes of gates count on the newest commits alone
     status_updates: int
     runs: tuple[str, ...]
     moves: tuple[str, ...]
@@ -98,7 +102,13 @@ def look(cardinal: Cardinal, *, with_activity: bool) -> Ending:
     items = [item for item in list_items(cardinal) if hasattr(item.content, "number")]
     store, repos = cardinal.forge.store, list_repos(cardinal)
     pulls = [pull for repo in repos for pull in store.pulls.all(repo)]
-    checks = [check for repo in repos for check in store.checks.all(repo)]
+    heads = {pull.head_sha for pull in pulls}
+    checks = [
+        check
+        for repo in repos
+        for check in store.checks.all(repo)
+        if check.head_sha in heads or (check.name, check.conclusion) != (GATE, "success")
+    ]
     metered = [event.usd for event in cardinal.events(UsageMetered)]
     metered += [event.usd for event in cardinal.events(AssistantMetered)]
     return Ending(
@@ -113,9 +123,7 @@ def look(cardinal: Cardinal, *, with_activity: bool) -> Ending:
         checks=dict(Counter(f"{it.name}: {it.conclusion}" for it in checks)),
         status_updates=sum(len(board.status_updates) for board in store.projects.all()),
         branches=tuple(sorted(ref for repo in repos for ref in store.repos.git(repo).refs())),
-        runs=tuple(
-            str({name: str(value) for name, value in asdict(row).items() if name in RUN}) for row in known
-        ),
+        runs=tuple(dict.fromkeys(map(_run, known))),
         moves=tuple(_move(event) for event in cardinal.events(CardMoved) if event.before),
         usd=f"{sum(metered):.2f}",
         chain_is_whole=whole,
@@ -156,6 +164,12 @@ def _card(cardinal: Cardinal, item: Item) -> str:
     """Return title, state, column and face of a card."""
     face = "; ".join(f"{name}: {_plain(text)}" for name, text in sorted(cardinal.face(item).items()))
     return f"{issue_of(item).title} ({issue_of(item).state}) in {cardinal.column(item)}: {face}"
+
+
+def _run(row: RunRow) -> str:
+    """Return what counts of a run. How often a branch is rebased depends on whose drag is heard of first."""
+    names = RUN if (row.kind, row.by) != (RunKind.CHECK, BY_MERGE) else RUN[1:]
+    return str({name: str(value) for name, value in asdict(row).items() if name in names})
 
 
 def _move(event: CardMoved) -> str:

@@ -99,7 +99,7 @@ class World:
     is_dead: bool = False
     disk: Disk | None = None  # of Cardinal's home, in a play with a power cut
     _times: Counter[str] = field(default_factory=Counter)
-    _answers: dict[str, Any] = field(default_factory=dict)
+    _answers: dict[tuple[Requester, str], Any] = field(default_factory=dict)
     _changes: dict[int, int] = field(default_factory=dict)
     _seq: int = 0
 
@@ -205,7 +205,8 @@ class World:
         found = OPERATION.match(str(body.get("query", "")))
         reads = verb == "GET" or (found is not None and found[1] == "query")
         fault = self.reach(Kind.SEND, found[2] if found else f"{verb} {NUMBERS.sub('N', path)}")
-        asked = json.dumps([words, {**named, "headers": None}], sort_keys=True, default=str)
+        words_asked = json.dumps([words, {**named, "headers": None}], sort_keys=True, default=str)
+        asked = requester, words_asked  # each owner's has its own, and sees other repositories
         if fault is Fault.LOST_WITHOUT_EFFECT:
             raise requests.ConnectionError
         if fault is Fault.STALE and reads and asked in self._answers:

@@ -169,7 +169,8 @@ def _lead_onward(story: Story) -> str:
     """Return the line that leads from a finished run to its findings or pull request."""
     if story.run.mode == INVESTIGATE:
         return _FINDINGS if story.run.ending is Ending.SUCCEEDED else ""
-    if story.on_pull or story.run.ending is None or story.card.pull_number is None:
+    run = story.run  # a run that pushed nothing has no part in a pull request that is there by now
+    if story.on_pull or run.ending is None or not run.pushed_head or story.card.pull_number is None:
         return ""
     pull = run_story.pull_of(story.card)
     return f"➡️ Continued on pull request {pull}: review it there. Later runs report there."

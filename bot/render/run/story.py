@@ -132,11 +132,11 @@ def describe_spent(story: Story) -> str:
 
 
 def work_place(story: Story) -> str:
-    """Return the branch, and the pull request where there is one."""
-    run = story.run
-    branch = f"branch {code(run.branch)}" if run.pushed_head else ""
-    pull = f"pull request {pull_of(story.card)}" if story.card.pull_number is not None else ""
-    return " · ".join(part for part in (pull, branch) if part)
+    """Return the branch that the run pushed to, and its pull request once there is one."""
+    if not story.run.pushed_head:
+        return ""
+    branch = f"branch {code(story.run.branch)}"
+    return f"pull request {pull_of(story.card)} · {branch}" if story.card.pull_number is not None else branch
 
 
 def has_begun(run: RunRow) -> bool:

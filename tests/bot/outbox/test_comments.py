@@ -226,6 +226,23 @@ def test_a_later_run_talks_on_the_pull_request_and_the_first_stays_on_the_issue(
     assert [marker_of(comment.body) is not None for comment in pull.issue.comments] == [True, True]
 
 
+def test_the_comment_of_a_failed_run_leads_to_its_report_also_where_that_came_later(
+    stage: Stage,
+) -> None:
+    stage.happen(RunEnded(RUN, Ending.FAILED, "agent_error", "It broke.", "working"))
+    stage.ask(PostReport(stage.card_id, RUN), WriteRunComment(stage.card_id, RUN))
+    stage.fault(method="POST", path="/comments$", status=502)
+    stage.publish()
+    stage.clock.forward(60)
+    stage.publish()
+    stage.clock.forward(5)
+    stage.publish()
+    report = next(it for it in stage.issue.comments if "cardinal:report:" in it.body)
+    assert f"[the report](#issuecomment-{report.id})" in next(
+        body for body in stage.bodies if "cardinal:run:" in body
+    )
+
+
 def test_a_reaction_is_added_once_and_a_deleted_comment_needs_none(stage: Stage) -> None:
     comment = stage.forge.store.issues.comment(stage.issue, "/cardinal status", actor=stage.alice)
     stage.do(React(stage.card_id, "issue", comment.id, "eyes"), React(stage.card_id, "issue", 999, "eyes"))

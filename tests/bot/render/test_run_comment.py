@@ -111,6 +111,9 @@ def test_a_run_that_did_not_succeed_shows_where_it_ended_and_can_be_tried_again(
     assert "plan ✓ → **work ✗** → validate ○ → pull request ○" in text
     assert "> It said nothing for 5 min." in text
     assert boxes(text) == ["retry"]
+    # Another run's pull request, which may be there or not when this is written.
+    past(PullOpened(CARD, "acme/shop", 13, "PR_1", "cardinal/7-totals", "b" * 40, True))
+    assert "#13" not in comment.write(past.story())
     past.card(column="Tasks")  # where it was dragged, and no agent works
     story = past.story()
     assert (boxes(comment.write(story)), boxes(report.write(story))) == ([], [])

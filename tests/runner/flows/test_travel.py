@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from itertools import count
+from typing import Any, BinaryIO
 
 import pytest
 
@@ -22,10 +24,11 @@ from ledger.rows.limit_answers import answer_question
 from ledger.states import Ending
 from runner.agents.contract import Phase
 from runner.artifacts import s3
+from runner.artifacts.backend import StoreError
 from runner.artifacts.folder import FolderStore
 from runner.artifacts.store import store_of
 from runner.git import credentials
-from runner.phases import checkpoint
+from runner.phases import checkpoint, patience
 from runner.run.run_spec import Briefing, HostPaths, RunSpec, StoreSpec
 from runner.supervisor import execute_run
 from tests.runner.flows.test_hosts import ASK, NEXT, commit, folder, home, uncommitted
@@ -152,6 +155,27 @@ def test_what_is_too_large_is_not_kept_and_the_card_says_so(
     assert (world.show("first.txt"), world.show("second.txt")) == ("first", "second")
 
 
+@pytest.mark.parametrize("fails_for", [1, 99], ids=["a-moment", "ever"])
+def test_a_store_without_room_is_waited_for_when_a_run_halts_and_else_its_card_says_so(
+    world: World, monkeypatch: pytest.MonkeyPatch, fails_for: int
+) -> None:
+    monkeypatch.setattr(patience, "AGAIN_S", 0.01)
+    monkeypatch.setattr(checkpoint, "KEPT_WITHIN_S", 0.5)
+    put, refused = FolderStore.put, count()
+
+    def put_with_room(store: FolderStore, source: BinaryIO, *words: Any, **named: Any) -> None:
+        if str(getattr(source, "name", "")).endswith("kept.bundle") and next(refused) < fails_for:
+            raise StoreError(store.address, "written", "No space left on device", "make room")
+        put(store, source, *words, **named)
+
+    monkeypatch.setattr(FolderStore, "put", put_with_room)
+    world.scenario(plan=[PLAN], work=[*commit("first"), ASK, FINISH])
+    world.run(on(world, world.spec(), "b"))
+    kept = [event.host for event in world.of("Checkpointed")]
+    told = "The work so far is on this host alone" in said(world)
+    assert (kept, told) == ((["b"], False) if fails_for == 1 else ([], True))
+
+
 def test_a_secret_in_the_session_does_not_reach_the_store(world: World) -> None:
     token = "ghp_" + "a" * 40
     world.scenario(plan=[PLAN], work=[ASK, FINISH])
@@ -241,7 +265,7 @@ def test_transcripts_of_all_hosts_are_in_the_store_each_line_once(world: World) 
 def bucket(world: World, monkeypatch: pytest.MonkeyPatch) -> Iterator[ThreadingHTTPServer]:
     """Yield a server that gives the blobs of the shared folder as S3 does, once it listens."""
     monkeypatch.setattr(s3, "ATTEMPTS", 1)
-    monkeypatch.setattr(checkpoint, "AGAIN_S", 0.1)
+    monkeypatch.setattr(patience, "AGAIN_S", 0.1)
     (world.root / "bucket/runs").mkdir(parents=True)
     (world.root / "bucket/runs/cardinal").symlink_to(world.root / "shared")
     handler = partial(SimpleHTTPRequestHandler, directory=str(world.root / "bucket"))
@@ -278,7 +302,7 @@ def test_a_store_that_is_away_is_waited_for(world: World, bucket: ThreadingHTTPS
 
 
 def test_a_folder_that_is_not_mounted_is_waited_for(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(checkpoint, "AGAIN_S", 0.1)
+    monkeypatch.setattr(patience, "AGAIN_S", 0.1)
     root, mounted = world.root / "shared", world.root / "mounted"
     mark = FolderStore(root).mark()
 
@@ -309,6 +333,7 @@ def test_a_store_that_stays_away_is_named_as_the_cause(
     world: World, bucket: ThreadingHTTPServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(credentials, "AWAY_S", 0.0)
+    monkeypatch.setattr(checkpoint, "KEPT_WITHIN_S", 0.0)
     answered_on_c(world, bucket)
     assert world.of("WorkspaceRestored") == []
     assert "Nothing came from host b: commits and files: the store at s3://runs" in said(world)
