@@ -99,13 +99,19 @@ def play_alone(cell: Cell) -> list[Failure]:
     return [Failure((cell,), found or missed)] if found or missed else []
 
 
-def play_twice(cell: Cell) -> list[Failure]:
-    """Play the cell with each kill at each of the first points of its recovery; return what failed."""
+def play_twice(cell: Cell, pairs: set[tuple[str, str]]) -> list[Failure]:
+    """Play the cell with a kill at the next point, and at each of the first points of its recovery whose pair
+    of classes is not among the `pairs` that were played before; return what failed.
+    """
     first = playing.play(cell.story, {cell.point: cell.fault})
     begins = first.trace.index(cell.point) + 1
     failures = []
     for point in first.trace[begins : begins + RECOVERY]:
         again = Cell(cell.story, point, Fault.KILL_AFTER)
+        pair = cell.class_name, again.class_name
+        if pair in pairs and point != first.trace[begins]:
+            continue
+        pairs.add(pair)
         played = playing.play(cell.story, {cell.point: cell.fault, again.point: again.fault})
         found = played.differences(playing.quiet(cell.story))
         failures += [Failure((cell, again), found)] if found else []

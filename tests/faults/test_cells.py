@@ -88,8 +88,8 @@ def test_every_cell_ends_as_the_quiet_story(story: str, night: int) -> None:
 def test_a_second_fault_in_the_recovery_from_what_reached_github_changes_nothing_either(
     story: str, night: int
 ) -> None:
-    failures = []
+    failures, pairs = [], set[tuple[str, str]]()
     sent = [point for point in playing.quiet(story).trace if point.startswith(Kind.SEND)]
     for point in of_night(sent, night):
-        failures += cells.play_twice(Cell(story, point, Fault.KILL_AFTER))
+        failures += cells.play_twice(Cell(story, point, Fault.KILL_AFTER), pairs)
     assert [str(failure) for failure in failures] == []
