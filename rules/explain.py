@@ -21,7 +21,7 @@ def why(policy: Policy, snapshot: Snapshot, *, quotes: bool = True) -> str:
         if goes_on and not is_dragged(policy, snapshot):
             return plain(refusal(policy, snapshot), 400)
         return "the card left the board: restore it there to continue"
-    if snapshot.unreachable_reason and not policy.archetype(snapshot.column).IS_FINAL:
+    if snapshot.unreachable_reason and not snapshot.archetype.IS_FINAL:
         return plain(snapshot.unreachable_reason, 400)
     run = snapshot.live_run
     stopped = describe_stop(snapshot.stops, snapshot.card_id, snapshot.column)
@@ -29,7 +29,7 @@ def why(policy: Policy, snapshot: Snapshot, *, quotes: bool = True) -> str:
         return plain(
             f"{_of_run(policy, snapshot, run, stopped, quotes)}{_astray(policy, snapshot, run)}", 400
         )
-    if stopped and policy.archetype(snapshot.column).STARTS_RUNS:
+    if stopped and snapshot.archetype.STARTS_RUNS:
         return plain(stopped, 400)
     return plain(_of_rest(policy, snapshot), 400)
 

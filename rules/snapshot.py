@@ -26,6 +26,8 @@ from ledger.rows.stops import LiftRow, StopRow
 from ledger.rows.workspaces import CardWorkspace
 from ledger.states import CardState, Gate, PullState, RunState, StopKind
 from rules.errors import UnreadPartError
+from rules.policy.column import ColumnPolicy
+from rules.registry import Archetype
 from rules.text import plain
 
 _OUT_OF_REACH = "{target} cannot be reached ({reason}): see `cardinal doctor`"
@@ -143,6 +145,8 @@ class FailedPart:
 class Snapshot(CardRow):
     """One card as it is now: its row, and what else is known about it."""
 
+    column_policy: ColumnPolicy | None  # of its column; None where the policy in force has no such column
+    archetype: Archetype  # of its column
     run: RunRow | None  # its newest
     plan: PlanRow | None  # its run's newest, like the next
     questions: tuple[QuestionRow, ...]  # all questions of its run, the oldest first

@@ -326,8 +326,11 @@ def _snapshot(db: Connection, row: CardRow) -> Snapshot:
     parts = list_parts_to_do(db, row, run)
     waits = bool(parts) or any(blocker.holds for blocker in blockers)
     checks_begun = attempts.checking(db, row.card_id, MAX_CHECKS) if row.pull_number is not None else ()
+    policy = policies.in_force(db, row.board_id)
     return Snapshot(
         **{field.name: getattr(row, field.name) for field in fields(CardRow)},
+        column_policy=policy.column(row.column),
+        archetype=policy.archetype(row.column),
         run=run,
         beside=None,
         pull=_pull(db, row),

@@ -58,7 +58,7 @@ def plan(policy: Policy, snapshot: Snapshot, settings: Settings, trigger: RuleTr
         return show_card(CardState.BLOCKED, because) + Decision((notice,))
     ready = (MarkReady(card, about=trigger.key),) if pull.draft else ()
     because = f"merging pull request #{pull.number}"
-    in_lane = settings.lane and policy.archetype(snapshot.column).IS_FINAL
+    in_lane = settings.lane and snapshot.archetype.IS_FINAL
     if in_lane and snapshot.lane_ahead:
         return merge_queue.wait_for_turn(policy, snapshot)
     act = MergePull(card, settings.method, pull.head, trigger.key, requires=settings.requires, fresh=in_lane)

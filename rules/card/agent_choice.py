@@ -54,9 +54,9 @@ def chooses(label: str) -> bool:
     return label.casefold().startswith(PREFIX)
 
 
-def unknown_labels(policy: Policy, snapshot: Snapshot) -> Decision:
+def unknown_labels(snapshot: Snapshot) -> Decision:
     """Say once of each label that would choose an agent which the column does not list."""
-    column = policy.column(snapshot.column)
+    column = snapshot.column_policy
     agents = column.agents if column else ()
     known = {choice.removeprefix(MARK).casefold() for choice in agents}
     decision = Decision()

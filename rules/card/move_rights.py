@@ -24,12 +24,12 @@ PROJECT_BOT = "github-project-automation[bot]"
 TAKEN_OFF = ("archived", "deleted")
 
 
-def merges(policy: Policy, snapshot: Snapshot) -> bool:
-    column = policy.column(snapshot.column)
+def merges(snapshot: Snapshot) -> bool:
+    column = snapshot.column_policy
     return column is not None and has_action(column.entry_actions, "merge")
 
 
-def is_by_workflow(policy: Policy, snapshot: Snapshot) -> bool:
+def is_by_workflow(snapshot: Snapshot) -> bool:
     """Return whether a workflow of GitHub's put the card where it stands, and nothing comes of that.
 
     A policy can name the bot to let it start work; but moves behind a close, archiving and merging are for
@@ -40,7 +40,7 @@ def is_by_workflow(policy: Policy, snapshot: Snapshot) -> bool:
     if mover.own or (pull is not None and pull.state is PullState.MERGED):
         return False
     if mover.login == PROJECT_BOT:
-        return bool(snapshot.closed) or snapshot.archived or merges(policy, snapshot)
+        return bool(snapshot.closed) or snapshot.archived or merges(snapshot)
     return not mover.login and bool(snapshot.closed)
 
 
@@ -57,7 +57,7 @@ def may_move(policy: Policy, mover: Mover) -> bool:
 
 def is_dragged(policy: Policy, snapshot: Snapshot) -> bool:
     """Return whether somebody whose moves take effect put the card where it stands, or took it off."""
-    return may_move(policy, snapshot.moved_by) and not is_by_workflow(policy, snapshot)
+    return may_move(policy, snapshot.moved_by) and not is_by_workflow(snapshot)
 
 
 def is_abandoned(policy: Policy, snapshot: Snapshot) -> bool:
@@ -82,10 +82,10 @@ def guard_entry(policy: Policy, snapshot: Snapshot, decision: Decision, now: dat
     """
     if is_dragged(policy, snapshot):
         return decision
-    workflow = is_by_workflow(policy, snapshot)
+    workflow = is_by_workflow(snapshot)
     if workflow and snapshot.given_up and not snapshot.archived:
-        return _rest_given_up(policy, snapshot)
-    unmerged = workflow and snapshot.open_pull is not None and merges(policy, snapshot)
+        return _rest_given_up(snapshot)
+    unmerged = workflow and snapshot.open_pull is not None and merges(snapshot)
     news = unmerged and any(
         not isinstance(it, ShowCard) or list_steps(policy, snapshot, it) for it in decision.intents
     )
@@ -108,10 +108,10 @@ def guard_entry(policy: Policy, snapshot: Snapshot, decision: Decision, now: dat
     return shown + Decision((Say(snapshot.card_id, about, sentence(because)),))
 
 
-def _rest_given_up(policy: Policy, snapshot: Snapshot) -> Decision:
+def _rest_given_up(snapshot: Snapshot) -> Decision:
     """Let a card that was given up rest in its last column."""
     because = f"the issue was closed as {snapshot.closed.replace('_', ' ')}"
-    rests = snapshot.live_run is None and policy.archetype(snapshot.column).IS_FINAL
+    rests = snapshot.live_run is None and snapshot.archetype.IS_FINAL
     if rests and snapshot.state is not CardState.DONE:  # else it says by whom
         return show_card(CardState.DONE, because)
     return Decision((), (because,))
@@ -128,7 +128,7 @@ def refusal(policy: Policy, snapshot: Snapshot) -> str:
     mover, run = snapshot.moved_by, snapshot.live_run
     where = code(snapshot.column) if snapshot.column else "no column"
     did = "took the card off the board" if snapshot.archived else f"moved the card to {where}"
-    by_workflow = is_by_workflow(policy, snapshot)
+    by_workflow = is_by_workflow(snapshot)
     if by_workflow and mover.login:
         who = f"GitHub's own workflow {did}"
     elif mover.login:
@@ -147,17 +147,17 @@ def refusal(policy: Policy, snapshot: Snapshot) -> str:
         spared = f"GitHub still merges pull request #{pull.number}"
     elif snapshot.archived and pull:
         spared = f"pull request #{pull.number} stays open"
-    return f"{who}: {spared}. {_next_step(policy, snapshot)}"
+    return f"{who}: {spared}. {_next_step(snapshot)}"
 
 
-def _next_step(policy: Policy, snapshot: Snapshot) -> str:
+def _next_step(snapshot: Snapshot) -> str:
     if snapshot.archived:
         by_hand = "cancels the run with /cardinal cancel" if snapshot.live_run else "closes the pull request"
         return f"To give it up, someone who may move cards restores it and archives it again, or {by_hand}"
     if snapshot.live_run:
         return "Someone who may move cards says /cardinal cancel, or drags it back and out again"
-    pull, archetype, way = snapshot.open_pull, policy.archetype(snapshot.column), ""
-    if pull and archetype.IS_FINAL and merges(policy, snapshot):
+    pull, archetype, way = snapshot.open_pull, snapshot.archetype, ""
+    if pull and archetype.IS_FINAL and merges(snapshot):
         merge = f"To merge pull request #{pull.number}"
         way = f"{merge}, someone who may move cards drags it out and in again, or says /cardinal retry"
         return f"{way}; to give it up, archives the card" if snapshot.closed in ABANDONED else way

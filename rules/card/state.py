@@ -98,7 +98,7 @@ def list_steps(policy: Policy, snapshot: Snapshot, wanted: ShowCard) -> tuple[In
         return ()
     after, line, reason = shown.state or snapshot.state, shown.because, shown.reason
     face = (UpdateFace(card),) if shown.on_face else ()
-    legal = legal_states(policy.archetype(snapshot.column), after, live=snapshot.live_run is not None)
+    legal = legal_states(snapshot.archetype, after, live=snapshot.live_run is not None)
     if way := legal_way(legal, snapshot.state, after):
         steps = (ChangeCardState(card, state, line, reason) for state in way)
         return (*steps, *face, *_comment(snapshot), *_ticker(snapshot, after))
@@ -121,20 +121,20 @@ def derive(policy: Policy, snapshot: Snapshot) -> DerivedState | None:
     """Return the state that the card ought to be in; None where it should stay as it is."""
     if snapshot.archived:
         return DerivedState(CardState.ARCHIVED, "the card left the board")
-    archetype = policy.archetype(snapshot.column)
+    archetype = snapshot.archetype
     if snapshot.unreachable_reason and not archetype.IS_FINAL:
         return DerivedState(CardState.BLOCKED, snapshot.unreachable_reason, Reason.OUT_OF_REACH)
     blocked, run = describe_block(snapshot.stops, snapshot.card_id), snapshot.live_run
     waits = run is None or snapshot.is_paused or run.state is RunState.QUEUED
     if blocked and waits and not archetype.IS_FINAL:
         claimed = run is None and not snapshot.closed and any(stop.claims for stop in snapshot.stops)
-        derived = archetype.derive(policy, snapshot) if claimed and policy.column(snapshot.column) else None
+        derived = archetype.derive(policy, snapshot) if claimed and snapshot.column_policy else None
         if derived:
             return _of_claim(archetype, derived, blocked)
         return DerivedState(CardState.BLOCKED, blocked, Reason.BLOCKED)
     if run:
         return _of_live_run(policy, snapshot, run)
-    if policy.column(snapshot.column) is None:
+    if snapshot.column_policy is None:
         return DerivedState(CardState.DRAFT, _describe_unserved(snapshot.column))
     derived = archetype.derive(policy, snapshot)
     return _add_failure(policy, snapshot, archetype, derived) if derived else None

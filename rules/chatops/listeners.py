@@ -26,7 +26,7 @@ def deliver(policy: Policy, snapshot: Snapshot, event: PersonSaid, now: datetime
         return Decision((Say(snapshot.card_id, about, text, side(event)),), (text,))
     if snapshot.live_run:
         return _to_run(policy, snapshot, snapshot.live_run, event, now)
-    planned = policy.archetype(snapshot.column).HAS_ASSISTANT and event.place in ("issue", "pull")
+    planned = snapshot.archetype.HAS_ASSISTANT and event.place in ("issue", "pull")
     if planned and event.comment_id > snapshot.last_answered:
         newest = max(event.comment_id, snapshot.last_said)  # comments come in any order
         request = Decision((AskAssistant(snapshot.card_id, newest),), ("the assistant answers",))

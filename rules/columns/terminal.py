@@ -14,7 +14,7 @@ enter = derive_and_act
 
 def derive(policy: Policy, snapshot: Snapshot) -> DerivedState | None:
     """A card is done unless its pull request still has to be merged here."""
-    pull, column = snapshot.pull, policy.column(snapshot.column)
+    pull, column = snapshot.pull, snapshot.column_policy
     if pull and pull.state is PullState.OPEN and column and has_action(column.entry_actions, "merge"):
         return None
     return DerivedState(CardState.DONE, f"pull request #{pull.number} is {pull.state}" if pull else "done")

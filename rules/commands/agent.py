@@ -22,7 +22,7 @@ TAKES = "optional"
 
 def offers(policy: Policy, snapshot: Snapshot) -> Iterator[CommandOffer]:
     """Offer the `agents` of the card's column."""
-    column = policy.column(snapshot.column)
+    column = snapshot.column_policy
     if column is not None and column.agents:
         names = (*(choice.removeprefix(MARK) for choice in column.agents), "none")
         labels = (*names[:-1], "the column's own")

@@ -19,7 +19,7 @@ def handle(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetim
     """Answer the open question with the words, or hand them to the agent; the card shows them anyway."""
     # The log says by GitHub's number which comment a reply of the assistant answers. Words from outside
     # GitHub have none in that order: it would answer them again and again, or never.
-    if snapshot.live_run is None and policy.archetype(snapshot.column).HAS_ASSISTANT:
+    if snapshot.live_run is None and snapshot.archetype.HAS_ASSISTANT:
         return say(
             snapshot, given, "The planning assistant answers plain comments: write yours on the issue."
         )

@@ -27,7 +27,7 @@ INSTEAD = "What the agent should know: write a plain comment first."
 def offers(policy: Policy, snapshot: Snapshot) -> Iterator[CommandOffer]:
     """Offer another attempt where one may start, and in a terminal column another merge."""
     run = snapshot.run
-    merges = policy.archetype(snapshot.column).IS_FINAL and snapshot.open_pull
+    merges = snapshot.archetype.IS_FINAL and snapshot.open_pull
     if run and not run.alive and (merges or not start_obstacle(policy, snapshot)):
         hint = "Try the merge again" if merges else "Try again, with what was said since"
         looks_first = run.ending is Ending.SUCCEEDED and not merges  # there is something to review
@@ -37,8 +37,8 @@ def offers(policy: Policy, snapshot: Snapshot) -> Iterator[CommandOffer]:
 
 def handle(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime) -> Decision:
     """Queue a run where one may start; in a terminal column, try the merge again."""
-    column = policy.column(snapshot.column)
-    final = column and policy.archetype(snapshot.column).IS_FINAL
+    column = snapshot.column_policy
+    final = column and snapshot.archetype.IS_FINAL
     if column and final and snapshot.open_pull and not snapshot.live_run:
         decision = act(policy, snapshot, column.entry_actions, RuleTrigger("retry", given.by, now))
         if is_dragged(policy, snapshot):

@@ -24,7 +24,7 @@ WHY = "access lost"  # why such a run was paused, and not by somebody's own word
 def explain_pull_card(policy: Policy, snapshot: Snapshot, *, entered: bool) -> Decision:
     """Show on the card's face why nothing happens; say it once, where it `entered` a column that works."""
     because = SENTENCES[snapshot.pull_card]
-    archetype, column = policy.archetype(snapshot.column), policy.column(snapshot.column)
+    archetype, column = snapshot.archetype, snapshot.column_policy
     if column is None or (archetype.IS_FINAL and not column.on_entry):
         return show_card()  # nothing would happen for any card
     decision = show_card(CardState.BLOCKED, because, Reason.OUT_OF_REACH)
@@ -49,7 +49,7 @@ def spread(policy: Policy, snapshot: Snapshot) -> Decision:
         return _pause(snapshot, "; ".join(map(str, moved.because))) + moved
     if snapshot.pull_card:
         return explain_pull_card(policy, snapshot, entered=False)
-    if policy.archetype(snapshot.column).IS_FINAL:
+    if snapshot.archetype.IS_FINAL:
         return Decision()  # nothing is to be done there any more
     if snapshot.unreachable_reason:
         return _pause(snapshot, snapshot.unreachable_reason) + show_card()

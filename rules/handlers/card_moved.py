@@ -45,7 +45,7 @@ def serve_new_card(policy: Policy, snapshot: Snapshot, event: CardSeen, now: dat
         return Decision((), ("the card has moved on since",))
     if not event.arrived:  # it stood there before Cardinal came: nobody dragged it for an agent
         # Its face in a last column on GitHub stays as people left it.
-        return show_card(on_face=not policy.archetype(snapshot.column).IS_FINAL)
+        return show_card(on_face=not snapshot.archetype.IS_FINAL)
     if _nobody_dragged(policy, snapshot):
         return show_card(because=UNDRAGGED)
     return enter_column(policy, snapshot, now)
@@ -85,7 +85,7 @@ def serve_arrival(policy: Policy, snapshot: Snapshot, event: CardArrived, now: d
 def _nobody_dragged(policy: Policy, snapshot: Snapshot) -> bool:
     """Tell whether an automation put an agent's own card to work: agents that hire agents would never end."""
     made = CARD_MARK in snapshot.body
-    return made and policy.archetype(snapshot.column).STARTS_RUNS
+    return made and snapshot.archetype.STARTS_RUNS
 
 
 @answers(MoverFound, by_mover=True, unsettles_merge=True)
@@ -127,11 +127,11 @@ def enter_column(policy: Policy, snapshot: Snapshot, now: datetime) -> Decision:
         return show_card()
     free = (CardHeldBack(snapshot.card_id, "", "policy"),) if snapshot.held_back == snapshot.column else ()
     released = Decision(free)
-    column = policy.column(snapshot.column)
+    column = snapshot.column_policy
     if column is None:
         return released + show_card()
     trigger = RuleTrigger(f"{snapshot.column}/on_entry", dragger(snapshot), now)
-    return released + policy.archetype(snapshot.column).enter(policy, snapshot, column, trigger)
+    return released + snapshot.archetype.enter(policy, snapshot, column, trigger)
 
 
 @answers(CardConverted, by_mover=True)
@@ -139,7 +139,7 @@ def continue_converted(
     policy: Policy, snapshot: Snapshot, event: CardConverted | CardReplaced, now: datetime
 ) -> Decision:
     """Resume the step that needed an issue in place of the draft."""
-    archetype = policy.archetype(snapshot.column)
+    archetype = snapshot.archetype
     if archetype.HAS_ASSISTANT:
         return planning.ask_assistant(snapshot)
     if archetype.STARTS_RUNS and snapshot.run is None:
@@ -164,7 +164,7 @@ def _serve_text(snapshot: Snapshot, policy: Policy) -> Decision:
     if snapshot.live_run and is_reworded(snapshot):
         return _tell_old_text(snapshot, snapshot.live_run)
     begun = snapshot.last_answered > 0 or snapshot.last_said > 0 or snapshot.brief
-    if not policy.archetype(snapshot.column).HAS_ASSISTANT or begun or snapshot.is_draft:
+    if not snapshot.archetype.HAS_ASSISTANT or begun or snapshot.is_draft:
         return Decision()
     return planning.ask_assistant(snapshot)
 

@@ -86,7 +86,7 @@ def _why_not(policy: Policy, snapshot: Snapshot, event: ChecksSettled, now: date
 def _comment_on(policy: Policy, snapshot: Snapshot, event: ChecksSettled, because: str) -> Decision:
     text = f"{because}."
     decision = Decision((Say(snapshot.card_id, f"ci:{event.head}", text, "pull"),), (because,))
-    busy = snapshot.live_run or not policy.archetype(snapshot.column).STARTS_RUNS
+    busy = snapshot.live_run or not snapshot.archetype.STARTS_RUNS
     if busy or all(failure.on_base for failure in event.failures):
         return decision + show_sentence(because, Reason.CHECKS_RED)
     return decision + show_card(CardState.BLOCKED, because, Reason.CHECKS_RED)

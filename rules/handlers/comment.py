@@ -34,7 +34,7 @@ def post_task_answer(policy: Policy, snapshot: Snapshot, event: TaskAnswered, no
 
 def begin_run(policy: Policy, snapshot: Snapshot, rule: str, now: datetime) -> Decision:
     """Start the run that waited for the brief of `rule`, unless the card left or a person started it."""
-    column = policy.column(snapshot.column)
+    column = snapshot.column_policy
     last = last_brief(column.entry_actions) if column is not None else None
     if last is None or rule != f"{snapshot.column}/on_entry/{last}" or snapshot.archived:
         return Decision()
@@ -63,7 +63,7 @@ def post_reply(policy: Policy, snapshot: Snapshot, event: AssistantReplied, now:
     """Post the assistant's answer; messages that came meanwhile are answered next."""
     card = snapshot.card_id
     posted = Decision((Say(card, f"assistant:{event.answers}", event.text),), ("the assistant replied",))
-    if not policy.archetype(snapshot.column).HAS_ASSISTANT or snapshot.live_run:
+    if not snapshot.archetype.HAS_ASSISTANT or snapshot.live_run:
         return posted
     if snapshot.last_said > max(event.answers, snapshot.last_answered):
         return posted + Decision((AskAssistant(card, snapshot.last_said),), ("more was said meanwhile",))
@@ -78,7 +78,7 @@ def assistant_failed(policy: Policy, snapshot: Snapshot, event: AssistantFailed,
         (Say(snapshot.card_id, f"failed:{plain(event.what, 60)}:{time_stamp(now)}", because),), (because,)
     )
     posted += begin_run(policy, snapshot, event.rule, now)
-    if not policy.archetype(snapshot.column).HAS_ASSISTANT:
+    if not snapshot.archetype.HAS_ASSISTANT:
         return posted
     return posted + show_card(CardState.BLOCKED, because)
 

@@ -20,7 +20,7 @@ def follow_other(policy: Policy, snapshot: Snapshot) -> Decision:
     Its own run ends where it waited for just that work; else it starts by itself.
     """
     run, other_run = snapshot.live_run, snapshot.done_elsewhere
-    if snapshot.archived or snapshot.only_shown or not policy.archetype(snapshot.column).STARTS_RUNS:
+    if snapshot.archived or snapshot.only_shown or not snapshot.archetype.STARTS_RUNS:
         return Decision()
     if run is None:
         return show_card() if other_run else Decision()

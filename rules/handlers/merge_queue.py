@@ -42,7 +42,7 @@ def lead(policy: Policy, snapshot: Snapshot, pull: CardPull) -> Decision:
 
 def advance_lane(policy: Policy, snapshot: Snapshot, now: datetime) -> Decision:
     """Give a waiting card its new place, or its turn once nobody is before it."""
-    column = policy.column(snapshot.column)
+    column = snapshot.column_policy
     waits = snapshot.reason is Reason.MERGE_LANE and snapshot.open_pull is not None
     if column is None or not waits or not is_dragged(policy, snapshot):
         return Decision()
@@ -201,6 +201,6 @@ def cancel_merge_if_unwanted(policy: Policy, snapshot: Snapshot, *, moved: bool 
 
 def _merge_step(policy: Policy, snapshot: Snapshot) -> dict[str, Any] | None:
     """Return the action of the card's column that merges; None where there is none."""
-    column = policy.column(snapshot.column)
+    column = snapshot.column_policy
     steps = column.entry_actions if column else ()
     return next((step for step in steps if step["action"] == "merge"), None)

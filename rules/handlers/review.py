@@ -58,7 +58,7 @@ def take_review(policy: Policy, snapshot: Snapshot, event: ReviewSubmitted, now:
     if onward := _send_on(policy, snapshot, event):
         goes = f"the card goes to {plain(onward.column, 60)} for it, as its policy says"
         return show_card(CardState.CHANGES_REQUESTED, goes) + Decision((onward,), (goes,))
-    if policy.archetype(snapshot.column).STARTS_RUNS:
+    if snapshot.archetype.STARTS_RUNS:
         request = request.replace("drag the card to", "comment /cardinal retry, or drag the card again to")
     else:
         request += " (or comment /cardinal retry once it is there)"
@@ -68,7 +68,7 @@ def take_review(policy: Policy, snapshot: Snapshot, event: ReviewSubmitted, now:
 
 
 def _send_on(policy: Policy, snapshot: Snapshot, event: ReviewSubmitted) -> MoveCard | None:
-    archetype = policy.archetype(snapshot.column)
+    archetype = snapshot.archetype
     if not (archetype.HAS_REVIEWS or archetype.STARTS_RUNS) or not snapshot.open_pull:
         return None
     return plan_route(policy, snapshot, "on_changes_requested", f"changes:{event.review_id}")
@@ -76,8 +76,8 @@ def _send_on(policy: Policy, snapshot: Snapshot, event: ReviewSubmitted) -> Move
 
 def _show_approval(policy: Policy, snapshot: Snapshot, event: ReviewSubmitted, now: datetime) -> Decision:
     """Show an approval; merge in a last column only if it was approved before somebody dragged it there."""
-    column = policy.column(snapshot.column)
-    if column is None or not policy.archetype(snapshot.column).IS_FINAL or not snapshot.open_pull:
+    column = snapshot.column_policy
+    if column is None or not snapshot.archetype.IS_FINAL or not snapshot.open_pull:
         return show_card()
     moved_at, said_at = snapshot.moved_at, event.submitted_at
     missed = said_at is not None and said_at <= moved_at + CLOCKS_APART and not is_to_come(moved_at, now)
@@ -91,7 +91,7 @@ def _show_approval(policy: Policy, snapshot: Snapshot, event: ReviewSubmitted, n
 def forget_review(policy: Policy, snapshot: Snapshot, event: ReviewDismissed, now: datetime) -> Decision:
     if snapshot.live_run:
         return Decision()
-    derived = policy.archetype(snapshot.column).AFTER_DISMISSAL
+    derived = snapshot.archetype.AFTER_DISMISSAL
     if snapshot.verdict == "none" and derived:
         return show_card(derived.state, derived.because)
     return show_card()
@@ -111,7 +111,7 @@ def apply_earlier_end(policy: Policy, snapshot: Snapshot, event: PullOpened, now
         decision += Decision((UpdatePull(card), *ready))
     elif snapshot.open_pull and snapshot.open_pull.unfinished:  # the run may have parked or ended meanwhile
         decision += Decision((UpdatePull(card),))
-    if snapshot.state is CardState.DONE and merges(policy, snapshot):  # it came before its pull request
+    if snapshot.state is CardState.DONE and merges(snapshot):  # it came before its pull request
         because = (
             f"to merge pull request #{event.number}, drag the card out and in again, or say /cardinal retry"
         )
@@ -130,14 +130,14 @@ def follow_pull(policy: Policy, snapshot: Snapshot, event: PullChanged, now: dat
     face = Decision((UpdateFace(card),))
     if event.state == "open":
         blocked = snapshot.state is CardState.BLOCKED and not snapshot.live_run
-        reopened = blocked and policy.archetype(snapshot.column).HAS_REVIEWS
+        reopened = blocked and snapshot.archetype.HAS_REVIEWS
         decision = check_push(policy, snapshot, now)
         decision = decision if decision.intents else _stays_draft(snapshot)
         return face + (show_card() if reopened else Decision()) + decision
     stopped = _stop(snapshot, f"pull request #{event.number} was {event.state}")
     if event.state == "closed":
         return stopped + face + (Decision() if snapshot.live_run else show_card())
-    column = policy.column(snapshot.column)
+    column = snapshot.column_policy
     deletes = column is not None and has_action(column.entry_actions, "delete_branch")
     deleted: tuple[Intent, ...] = (DeleteBranch(card, pull.branch),) if deletes else ()
     return stopped + Decision(deleted) + show_card() + face
@@ -165,7 +165,7 @@ def serve_close(policy: Policy, snapshot: Snapshot, event: IssueClosed, now: dat
         because = f"the issue was closed as {how} by {by}, who may not give it up: archive the card to do so"
         if snapshot.live_run:
             return show_sentence(because)
-        if policy.archetype(snapshot.column).IS_FINAL:
+        if snapshot.archetype.IS_FINAL:
             return show_card()
         return show_card(CardState.BLOCKED, because)
     if event.reason in ABANDONED:
@@ -173,7 +173,7 @@ def serve_close(policy: Policy, snapshot: Snapshot, event: IssueClosed, now: dat
         given_up = abandon(snapshot, because) + stop_all_reruns(snapshot, because)
         if snapshot.live_run:
             return given_up
-        done = policy.archetype(snapshot.column).IS_FINAL
+        done = snapshot.archetype.IS_FINAL
         return given_up + show_card(CardState.DONE if done else CardState.BLOCKED, because)
     run = snapshot.live_run
     if run and event.trusted and only_waits(run):

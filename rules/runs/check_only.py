@@ -39,7 +39,7 @@ def check_push(policy: Policy, snapshot: Snapshot, now: datetime) -> Decision:
     pull = snapshot.open_pull
     if pull is None or pull.gate is not Gate.UNSEEN or check_obstacle(snapshot):
         return Decision()
-    archetype = policy.archetype(snapshot.column)
+    archetype = snapshot.archetype
     if not (archetype.HAS_REVIEWS or archetype.IS_FINAL):
         return Decision()
     lately = count_recent_checks(snapshot.checks, now)
@@ -67,12 +67,12 @@ def follow_check(policy: Policy, snapshot: Snapshot, event: Event, now: datetime
 
 def _onward(policy: Policy, snapshot: Snapshot, event: RunEnded, because: str, now: datetime) -> Decision:
     """Resume the steps that waited for the result: leaving draft, and the merge."""
-    column = policy.column(snapshot.column)
+    column = snapshot.column_policy
     message = because and f"pull request #{snapshot.pull.number if snapshot.pull else ''}: {because}"
     if because:
         line = plain(message, 300)
         decision = show_sentence(line)
-        if not policy.archetype(snapshot.column).IS_FINAL:
+        if not snapshot.archetype.IS_FINAL:
             return decision
         # Nobody looks at a card in its last column again: the comment calls for somebody.
         return decision + Decision(

@@ -45,12 +45,12 @@ def choose_by_command(mode: str, by: str) -> Chosen:
 
 def choose_mode(policy: Policy, snapshot: Snapshot) -> Chosen:
     """Return the mode that the card's labels say, else its column's; labels that disagree mean reading."""
-    return in_workspace(policy, snapshot, _choose_by_label(policy, snapshot) or _of_column(policy, snapshot))
+    return in_workspace(snapshot, _choose_by_label(policy, snapshot) or _of_column(snapshot))
 
 
-def in_workspace(policy: Policy, snapshot: Snapshot, chosen: Chosen) -> Chosen:
+def in_workspace(snapshot: Snapshot, chosen: Chosen) -> Chosen:
     """Return the choice as the column's workspace lets it be: without a clone there is none to fix."""
-    column = policy.column(snapshot.column)
+    column = snapshot.column_policy
     return replace(chosen, mode=column.mode_of(chosen.mode)) if column else chosen
 
 
@@ -64,7 +64,7 @@ def again(policy: Policy, snapshot: Snapshot) -> Chosen:
     here = run is not None and same_column(snapshot.column, run.column)
     if run and here and run.ending is not Ending.SUCCEEDED and run.mode_rule in ("command", "repeat"):
         return Chosen(run.mode, "repeat", str(run.run_id))
-    return _of_column(policy, snapshot)
+    return _of_column(snapshot)
 
 
 def _choose_by_label(policy: Policy, snapshot: Snapshot) -> Chosen | None:
@@ -77,6 +77,6 @@ def _choose_by_label(policy: Policy, snapshot: Snapshot) -> Chosen | None:
     return min(choices, key=lambda choice: choice.mode != INVESTIGATE, default=None)
 
 
-def _of_column(policy: Policy, snapshot: Snapshot) -> Chosen:
-    column = policy.column(snapshot.column)
+def _of_column(snapshot: Snapshot) -> Chosen:
+    column = snapshot.column_policy
     return Chosen(column.run_mode if column else FIX, "column")

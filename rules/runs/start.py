@@ -27,16 +27,16 @@ MAX_KEPT = 100  # of a card's newest runs; no policy allows as many in an hour b
 
 def start_obstacle(policy: Policy, snapshot: Snapshot) -> str:
     """Return why no run may start on the card, or an empty string."""
-    return _barrier(policy, snapshot) or unplaced(policy, snapshot)
+    return _barrier(snapshot) or unplaced(policy, snapshot)
 
 
-def _barrier(policy: Policy, snapshot: Snapshot) -> str:
+def _barrier(snapshot: Snapshot) -> str:
     """Return the obstacle on the card itself: not that its repository is unclear."""
     if snapshot.archived:
         return "the card left the board"
     if snapshot.pull and snapshot.pull.state is PullState.MERGED:
         return f"pull request #{snapshot.pull.number} is merged: more work needs a new issue"
-    if not policy.archetype(snapshot.column).STARTS_RUNS:
+    if not snapshot.archetype.STARTS_RUNS:
         return "no agent works in this column: drag the card to an execution column"
     if snapshot.closed:
         return "the issue is closed: reopen it, then /cardinal retry"
@@ -47,7 +47,7 @@ def _barrier(policy: Policy, snapshot: Snapshot) -> str:
 
 def start(policy: Policy, snapshot: Snapshot, *, by: str, now: datetime) -> Decision:
     """Queue a run for a card that entered, when there is something to do; else say why not."""
-    if because := _barrier(policy, snapshot):
+    if because := _barrier(snapshot):
         return show_card(because=because)
     if unplaced(policy, snapshot):
         return ask_for_repository(policy, snapshot)
@@ -83,8 +83,8 @@ def queue_card(
     `mode` is that of a command; else label and column choose it. `request` is `asked` of RunQueued;
     `reproduces`, `door` and `other_agent` are as there.
     """
-    mode = in_workspace(policy, snapshot, mode) if mode else choose_mode(policy, snapshot)
-    queue_run, because = _fitting(policy, snapshot, by, mode)
+    mode = in_workspace(snapshot, mode) if mode else choose_mode(policy, snapshot)
+    queue_run, because = _fitting(snapshot, by, mode)
     intent = replace(
         queue_run,
         mode=mode.mode,
@@ -93,16 +93,16 @@ def queue_card(
         asked=request,
         reproduces=reproduces,
         door=door,
-        waits_for_parts=_waits_for_parts(policy, snapshot, queue_run.kind),
+        waits_for_parts=_waits_for_parts(snapshot, queue_run.kind),
         other_agent=other_agent,
     )
     queued = Decision((intent,), (f"{because}, {mode.mode}: {mode.reason}",))
-    return queued + unknown_labels(policy, snapshot)
+    return queued + unknown_labels(snapshot)
 
 
-def _waits_for_parts(policy: Policy, snapshot: Snapshot, kind: RunKind) -> bool:
+def _waits_for_parts(snapshot: Snapshot, kind: RunKind) -> bool:
     """Tell whether the run waits for the card's sub-issues; an answer to a review does not."""
-    column = policy.column(snapshot.column)
+    column = snapshot.column_policy
     return column is not None and column.sub_issues == "wait" and kind is not RunKind.REVISION
 
 
@@ -121,8 +121,8 @@ def start_as_told(policy: Policy, snapshot: Snapshot, given: CommandGiven, mode:
     )
 
 
-def _fitting(policy: Policy, snapshot: Snapshot, by: str, mode: Chosen) -> tuple[QueueRun, str]:
-    card, run, column = snapshot.card_id, snapshot.run, policy.column(snapshot.column)
+def _fitting(snapshot: Snapshot, by: str, mode: Chosen) -> tuple[QueueRun, str]:
+    card, run, column = snapshot.card_id, snapshot.run, snapshot.column_policy
     if mode.mode == INVESTIGATE:  # there is nothing that a plan would have to allow
         kind = RunKind.RETRY if run else RunKind.FIRST
         return QueueRun(card, kind, by, plan_required=False), "an investigation"

@@ -1,7 +1,7 @@
 """Any event on any card: what hypothesis draws, with names that are sometimes right and sometimes hostile."""
 
 from dataclasses import fields, is_dataclass
-from functools import cache
+from functools import cache, partial
 from types import UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
@@ -117,6 +117,8 @@ snapshots: st.SearchStrategy[Snapshot] = built(
     beside=st.none() | built(RunRow, kind=st.sampled_from(BESIDE)),
     pull=st.none() | built(CardPull, state=st.sampled_from(PullState).filter(bool)),
     stops=st.lists(built(StopRow), max_size=2).map(tuple),
-)
+    column_policy=st.none(),
+    archetype=st.none(),
+).map(partial(scene.under, scene.POLICY))
 questions = built(QuestionRow)
 events: st.SearchStrategy[Event] = st.one_of(*(built(kind) for kind in codec.kinds().values()))

@@ -100,6 +100,7 @@ def card(
     **changes: Any,
 ) -> Snapshot:
     snapshot = Snapshot(
+        column_policy=POLICY.column(column), archetype=POLICY.archetype(column),
         card_id=CARD, board_id=BOARD, content_id="I_1", repository="acme/shop", number=12, title="Add login",
         body="As a user", author="alice", labels=(), column=column, rank=0, state=state, reason=Reason.OTHER,
         archived=False, run_id=None, pull_repository=None, pull_number=None, verdict="none",
@@ -160,8 +161,15 @@ NOTHING: dict[str, Any] = {
 }  # fmt: skip
 
 
-def as_read(snapshot: Snapshot, event: Any) -> Snapshot:
+def under(policy: Policy, snapshot: Snapshot) -> Snapshot:
+    """Return the snapshot as it is read while that policy is in force."""
+    column = snapshot.column
+    return replace(snapshot, column_policy=policy.column(column), archetype=policy.archetype(column))
+
+
+def as_read(snapshot: Snapshot, event: Any, by: Policy = POLICY) -> Snapshot:
     """Return the snapshot as it is read for the event: parts of other events unread, what lacks empty."""
+    snapshot = under(by, snapshot)
     rule = rule_about(type(event))
     read = rule.reads if rule else ()
     lacking = {part: it for part, it in NOTHING.items() if isinstance(getattr(snapshot, part), Unread)}
@@ -171,7 +179,7 @@ def as_read(snapshot: Snapshot, event: Any) -> Snapshot:
 
 def asks(snapshot: Snapshot, event: Any, *, by: Policy = POLICY) -> tuple[Intent | RuleEvent, ...]:
     """Return the intents for the event, after a check that every step of the card's state is legal."""
-    snapshot = as_read(snapshot, event)
+    snapshot = as_read(snapshot, event, by)
     return checked(by, snapshot, decide(by, snapshot, event, NOW)).intents
 
 

@@ -59,7 +59,7 @@ def test_a_second_rule_about_the_same_events_is_refused_with_both_files() -> Non
 @many
 @given(events, snapshots, st.sampled_from([POLICY, BOLD, MILD]))
 def test_no_event_on_any_card_asks_for_an_illegal_step(event: Event, snapshot: Snapshot, by: Policy) -> None:
-    snapshot = scene.as_read(snapshot, event)
+    snapshot = scene.as_read(snapshot, event, by)
     decision = scene.checked(by, snapshot, decide(by, snapshot, event, NOW))
     assert len(set(decision.intents)) == len(decision.intents)
     assert decide(by, snapshot, event, NOW) == decision
@@ -68,6 +68,7 @@ def test_no_event_on_any_card_asks_for_an_illegal_step(event: Event, snapshot: S
 @many
 @given(snapshots, st.sampled_from([POLICY, BOLD, MILD]))
 def test_every_card_can_be_explained_in_one_harmless_line(snapshot: Snapshot, by: Policy) -> None:
+    snapshot = scene.under(by, snapshot)
     line = why(by, snapshot)
     assert line.strip()
     assert len(line) <= 400

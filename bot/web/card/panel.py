@@ -86,7 +86,7 @@ def _at_rest(given: PanelInput) -> PanelView | None:
             return PanelView("Changes requested", "ask", forms=_commands(given, *DECIDED))
         case CardState.IN_REVIEW | CardState.APPROVED | CardState.WORK_COMPLETE:
             return _review(given)
-    if given.policy.archetype(snapshot.column).HAS_ASSISTANT:
+    if snapshot.archetype.HAS_ASSISTANT:
         return _planning(given)
     if run is not None and run.ending in (Ending.FAILED, Ending.LOST):
         return _failure(given)

@@ -18,7 +18,7 @@ from rules.intents.outbound import RunTask, Say
 from rules.intents.rule_results import AddLabels, ExpandBody, FillField
 from rules.snapshot import Mover, Snapshot
 from tests.rules import scene
-from tests.rules.scene import CARD, NOW, asks, card, ended, kinds, only, run
+from tests.rules.scene import CARD, NOW, asks, card, ended, kinds, only, run, under
 
 TASKS = scene.policy(
     "Tasks: {archetype: inbox, on_entry: [{action: ai_task, prompt: 'Tag %{title}', model: tiny}],"
@@ -37,7 +37,7 @@ def test_entering_and_leaving_ask_what_the_policy_says() -> None:
 
 def test_two_entries_are_two_occasions_and_one_entry_is_one() -> None:
     tasks = [
-        only(decide(TASKS, card("Tasks", CardState.DRAFT), IN, now).intents, RunTask).occasion
+        only(decide(TASKS, under(TASKS, card("Tasks", CardState.DRAFT)), IN, now).intents, RunTask).occasion
         for now in (NOW, NOW, NOW.replace(microsecond=1))
     ]
     assert tasks[0] == tasks[1] != tasks[2]

@@ -58,7 +58,7 @@ TO_DONE = CardMoved(CARD, "Review", "Done", by_cardinal=False)
     ],
 )
 def test_which_moves_count_as_a_workflows(snapshot: Snapshot, by_workflow: bool) -> None:
-    assert is_by_workflow(NAMED, snapshot) is by_workflow
+    assert is_by_workflow(snapshot) is by_workflow
 
 
 @pytest.mark.parametrize("mover", [BOT, NOBODY])

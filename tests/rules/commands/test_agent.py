@@ -7,7 +7,7 @@ from rules.chatops.offers import fitting
 from rules.intents.outbound import Say
 from rules.policy.model import Policy, parse
 from tests.rules.commands.cases import handled, told
-from tests.rules.scene import CARD, asks, card, given, only, policy, run
+from tests.rules.scene import CARD, asks, card, given, only, policy, run, under
 
 AGENTS = policy("Work: {archetype: execution, agents: [codex, claude/opus]}\nOther: {archetype: execution}")
 
@@ -56,6 +56,6 @@ def _answer(by: Policy, text: str) -> str:
 
 
 def test_the_agents_of_the_cards_column_are_offered_and_where_there_are_none_nothing_is() -> None:
-    (offer,) = [it for it in fitting(AGENTS, card("Work")) if it.command == "agent"]
+    (offer,) = [it for it in fitting(AGENTS, under(AGENTS, card("Work"))) if it.command == "agent"]
     assert [name for name, _ in offer.choices] == ["codex", "claude/opus", "none"]
-    assert "agent" not in [it.command for it in fitting(AGENTS, card("Other"))]
+    assert "agent" not in [it.command for it in fitting(AGENTS, under(AGENTS, card("Other")))]

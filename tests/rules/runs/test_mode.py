@@ -32,6 +32,7 @@ from tests.rules.scene import (
     only,
     policy,
     pull,
+    under,
 )
 
 BOTH = ("cardinal:fix", "cardinal:investigate")
@@ -71,7 +72,7 @@ def named(**labels: str) -> Policy:
 def test_a_label_says_it_before_the_column_and_two_that_disagree_read_only(
     by: Policy, labels: tuple[str, ...], wanted: Chosen
 ) -> None:
-    assert choose_mode(by, card(labels=labels)) == wanted
+    assert choose_mode(by, under(by, card(labels=labels))) == wanted
 
 
 @pytest.mark.parametrize(
@@ -164,7 +165,7 @@ def test_where_no_run_may_start_it_says_what_to_do(mode: str) -> None:
 def test_a_drag_starts_a_run_where_the_last_one_was_of_the_other_mode(
     changes: dict[str, Any], starts: list[str]
 ) -> None:
-    found = kinds(start(FIXES, card(**changes), by="ann", now=NOW).intents)
+    found = kinds(start(FIXES, under(FIXES, card(**changes)), by="ann", now=NOW).intents)
     assert [one for one in found if one == "QueueRun"] == starts
 
 
@@ -292,16 +293,16 @@ def test_no_command_lets_an_agent_work_on_a_clone_where_the_column_has_none(comm
 
 def test_what_was_done_in_an_empty_place_is_done_and_a_clone_has_still_to_be_worked_on() -> None:
     there = card(run=ended(mode="scratch"))
-    assert "QueueRun" not in kinds(start(SCRATCH, there, by="alice", now=NOW).intents)
-    assert only(start(FIXES, there, by="alice", now=NOW).intents, QueueRun).mode == "fix"
+    assert "QueueRun" not in kinds(start(SCRATCH, under(SCRATCH, there), by="alice", now=NOW).intents)
+    assert only(start(FIXES, under(FIXES, there), by="alice", now=NOW).intents, QueueRun).mode == "fix"
 
 
 def test_a_review_of_an_older_pull_request_starts_no_revision_without_the_repository() -> None:
     asked = card(pull=pull(), verdict="changes_requested", run=ended(Ending.FAILED, mode="scratch"))
-    queued = only(start(SCRATCH, asked, by="alice", now=NOW).intents, QueueRun)
+    queued = only(start(SCRATCH, under(SCRATCH, asked), by="alice", now=NOW).intents, QueueRun)
     assert (queued.mode, queued.kind) == ("scratch", "retry")
     done = replace(asked, run=ended(mode="scratch"))
-    assert "QueueRun" not in kinds(start(SCRATCH, done, by="alice", now=NOW).intents)
+    assert "QueueRun" not in kinds(start(SCRATCH, under(SCRATCH, done), by="alice", now=NOW).intents)
 
 
 def test_a_run_without_the_repository_leaves_an_older_pull_request_as_it_is() -> None:
@@ -337,5 +338,5 @@ def test_the_column_says_that_no_pull_request_comes() -> None:
 )
 def test_a_folder_has_a_mode_of_its_own_and_the_column_names_it(folder: str, said: str) -> None:
     by = policy(f"In Progress: {{archetype: execution, workspace: folder, folder: {folder}}}")
-    assert choose_mode(by, card()) == Chosen("folder", "column")
+    assert choose_mode(by, under(by, card())) == Chosen("folder", "column")
     assert execution.headline(by.board.columns["In Progress"]).startswith(said)
