@@ -32,12 +32,10 @@ def _decide_about_card(
     rule: Rule, policy: Policy, snapshot: Snapshot, event: Event, now: datetime
 ) -> Decision:
     if snapshot.is_outside_owner and not snapshot.archived:
-        return access.refuse_outside_owner(policy, snapshot)
+        return access.refuse_outside_owner(snapshot)
     if snapshot.pull_card and not snapshot.archived and not rule.answers_pulls:
         came = isinstance(event, CardSeen) and event.arrived
-        return access.explain_pull_card(
-            policy, snapshot, entered=came or isinstance(event, CardMoved | CardArrived)
-        )
+        return access.explain_pull_card(snapshot, entered=came or isinstance(event, CardMoved | CardArrived))
     beside = snapshot.beside
     if beside is not None and isinstance(event, RunEvent) and beside.kind == RERUN:
         return follow_rerun(snapshot, beside, event)

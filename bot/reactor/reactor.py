@@ -203,8 +203,8 @@ def _spread_access(
         live = [run.card_id for run in (*runs.list_held(db, event.board_id), *runs.list_parked(db))]
         concerned = [*live, *card_queries.in_state(db, event.board_id, CardState.BLOCKED)]
 
-    def rule(policy: Policy, snapshot: Snapshot) -> Decision:
-        return access.spread(policy, snapshot) if snapshot.board_id == event.board_id else Decision()
+    def rule(_: Policy, snapshot: Snapshot) -> Decision:
+        return access.spread(snapshot) if snapshot.board_id == event.board_id else Decision()
 
     _apply_to(db, concerned, rule, now)
 
@@ -286,7 +286,12 @@ def _update_linked(db: Connection, card_id: CardId, event: Event, now: datetime)
 def _update_same_issue(db: Connection, card_id: CardId, event: Event, now: datetime) -> None:
     """Update the issue's cards on other boards after a run began or ended."""
     if isinstance(event, RunClaimed | RunEnded):
-        _apply_to(db, (card.card_id for card in same_issue.of_one_owner(db, card_id)), follow_other, now)
+        _apply_to(
+            db,
+            (card.card_id for card in same_issue.of_one_owner(db, card_id)),
+            lambda _, snapshot: follow_other(snapshot),
+            now,
+        )
 
 
 def _update_dependents(db: Connection, card_id: CardId, now: datetime) -> None:

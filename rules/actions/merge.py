@@ -60,10 +60,10 @@ def plan(policy: Policy, snapshot: Snapshot, settings: Settings, trigger: RuleTr
     because = f"merging pull request #{pull.number}"
     in_lane = settings.lane and snapshot.archetype.IS_FINAL
     if in_lane and snapshot.lane_ahead:
-        return merge_queue.wait_for_turn(policy, snapshot)
+        return merge_queue.wait_for_turn(snapshot)
     act = MergePull(card, settings.method, pull.head, trigger.key, requires=settings.requires, fresh=in_lane)
     if in_lane:
-        return Decision((*ready, act)) + merge_queue.lead(policy, snapshot, pull)
+        return Decision((*ready, act)) + merge_queue.lead(snapshot, pull)
     return Decision((*ready, act, CardExplained(card, because)), (because,))
 
 

@@ -7,7 +7,6 @@ from ledger.states import RUN_HELD, CardState, PullCard, Reason, StopKind
 from rules.card.stops import describe_stop
 from rules.intents.internal import show_card
 from rules.intents.outbound import Decision, Say
-from rules.policy.model import Policy
 from rules.snapshot import Snapshot
 from rules.text import plain, sentence
 
@@ -21,7 +20,7 @@ BY = "Cardinal"
 WHY = "access lost"  # why such a run was paused, and not by somebody's own word
 
 
-def explain_pull_card(policy: Policy, snapshot: Snapshot, *, entered: bool) -> Decision:
+def explain_pull_card(snapshot: Snapshot, *, entered: bool) -> Decision:
     """Show on the card's face why nothing happens; say it once, where it `entered` a column that works."""
     because = SENTENCES[snapshot.pull_card]
     archetype, column = snapshot.archetype, snapshot.column_policy
@@ -33,22 +32,22 @@ def explain_pull_card(policy: Policy, snapshot: Snapshot, *, entered: bool) -> D
     return decision
 
 
-def refuse_outside_owner(policy: Policy, snapshot: Snapshot) -> Decision:
+def refuse_outside_owner(snapshot: Snapshot) -> Decision:
     """Block a card whose issue other people have the say over: nothing that is said there is obeyed."""
     owner = plain(snapshot.board_owner, 60)
     said = f"its issue is outside {owner}: cards of other owners are shown, but not worked on"
     return show_card(CardState.BLOCKED, said, Reason.OUT_OF_REACH)
 
 
-def spread(policy: Policy, snapshot: Snapshot) -> Decision:
+def spread(snapshot: Snapshot) -> Decision:
     """Return the decision on one card after a change of access."""
     if snapshot.archived:
         return Decision()
     if snapshot.is_outside_owner:
-        moved = refuse_outside_owner(policy, snapshot)
+        moved = refuse_outside_owner(snapshot)
         return _pause(snapshot, "; ".join(map(str, moved.because))) + moved
     if snapshot.pull_card:
-        return explain_pull_card(policy, snapshot, entered=False)
+        return explain_pull_card(snapshot, entered=False)
     if snapshot.archetype.IS_FINAL:
         return Decision()  # nothing is to be done there any more
     if snapshot.unreachable_reason:

@@ -46,7 +46,7 @@ def serve_new_card(policy: Policy, snapshot: Snapshot, event: CardSeen, now: dat
     if not event.arrived:  # it stood there before Cardinal came: nobody dragged it for an agent
         # Its face in a last column on GitHub stays as people left it.
         return show_card(on_face=not snapshot.archetype.IS_FINAL)
-    if _nobody_dragged(policy, snapshot):
+    if _nobody_dragged(snapshot):
         return show_card(because=UNDRAGGED)
     return enter_column(policy, snapshot, now)
 
@@ -63,7 +63,7 @@ def serve_move(policy: Policy, snapshot: Snapshot, event: CardMoved, now: dateti
         return apply_on_leave(policy, snapshot, event, run, now)
     if run:
         return serve_return(snapshot, event)
-    if event.before is None and _nobody_dragged(policy, snapshot):
+    if event.before is None and _nobody_dragged(snapshot):
         return show_card(because=UNDRAGGED)
     return exit_from(policy, snapshot, event.before, now) + enter_column(policy, snapshot, now)
 
@@ -77,12 +77,12 @@ def serve_arrival(policy: Policy, snapshot: Snapshot, event: CardArrived, now: d
         return came_back(policy, snapshot, snapshot.live_run)
     if snapshot.begun and snapshot.begun[0] > event.came_at:
         return Decision((), ("a run has begun since",))
-    if snapshot.run is None and _nobody_dragged(policy, snapshot):
+    if snapshot.run is None and _nobody_dragged(snapshot):
         return show_card(because=UNDRAGGED)
     return exit_from(policy, snapshot, event.column, now) + enter_column(policy, snapshot, now)
 
 
-def _nobody_dragged(policy: Policy, snapshot: Snapshot) -> bool:
+def _nobody_dragged(snapshot: Snapshot) -> bool:
     """Tell whether an automation put an agent's own card to work: agents that hire agents would never end."""
     made = CARD_MARK in snapshot.body
     return made and snapshot.archetype.STARTS_RUNS
@@ -145,7 +145,7 @@ def continue_converted(
     if archetype.STARTS_RUNS and snapshot.run is None:
         return enter_column(policy, snapshot, now)
     # It may have been blocked because its repository was not found under the name that it had.
-    return spread(policy, snapshot) if snapshot.state is CardState.BLOCKED else Decision()
+    return spread(snapshot) if snapshot.state is CardState.BLOCKED else Decision()
 
 
 @answers(CardReplaced, by_mover=True)
@@ -157,10 +157,10 @@ def continue_replaced(policy: Policy, snapshot: Snapshot, event: CardReplaced, n
 @answers(CardDescribed, by_mover=True)
 def serve_description(policy: Policy, snapshot: Snapshot, event: CardDescribed, now: datetime) -> Decision:
     """Let the assistant begin once a card in planning says something; labels may give another priority."""
-    return _serve_text(snapshot, policy) + reorder_run(policy, snapshot)
+    return _serve_text(snapshot) + reorder_run(policy, snapshot)
 
 
-def _serve_text(snapshot: Snapshot, policy: Policy) -> Decision:
+def _serve_text(snapshot: Snapshot) -> Decision:
     if snapshot.live_run and is_reworded(snapshot):
         return _tell_old_text(snapshot, snapshot.live_run)
     begun = snapshot.last_answered > 0 or snapshot.last_said > 0 or snapshot.brief

@@ -34,12 +34,12 @@ def judge_ci(policy: Policy, snapshot: Snapshot, event: ChecksSettled, now: date
     if not mine:
         names = _names(tuple(failure.name for failure in event.failures))
         because = f"{names} is also red on the default branch: not repaired"
-        return _comment_on(policy, snapshot, event, because)
+        return _comment_on(snapshot, event, because)
     if snapshot.live_run:
         return Decision((), (f"{snapshot.live_run.run_id} is still active: its next push is checked again",))
     because = _why_not(policy, snapshot, event, now)
     if because:
-        return _comment_on(policy, snapshot, event, f"{_names(mine)} is red: {because}")
+        return _comment_on(snapshot, event, f"{_names(mine)} is red: {because}")
     mode = choose_mode(policy, snapshot)
     repair = QueueRun(
         snapshot.card_id,
@@ -83,7 +83,7 @@ def _why_not(policy: Policy, snapshot: Snapshot, event: ChecksSettled, now: date
     return start_obstacle(policy, snapshot)
 
 
-def _comment_on(policy: Policy, snapshot: Snapshot, event: ChecksSettled, because: str) -> Decision:
+def _comment_on(snapshot: Snapshot, event: ChecksSettled, because: str) -> Decision:
     text = f"{because}."
     decision = Decision((Say(snapshot.card_id, f"ci:{event.head}", text, "pull"),), (because,))
     busy = snapshot.live_run or not snapshot.archetype.STARTS_RUNS

@@ -14,7 +14,7 @@ from rules.policy.model import Policy
 from rules.snapshot import Snapshot
 
 
-def follow_other(policy: Policy, snapshot: Snapshot) -> Decision:
+def follow_other(snapshot: Snapshot) -> Decision:
     """Update a card after a run of the same issue on another board began or ended.
 
     Its own run ends where it waited for just that work; else it starts by itself.

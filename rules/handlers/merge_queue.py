@@ -28,14 +28,14 @@ WAITS = {
 }
 
 
-def wait_for_turn(policy: Policy, snapshot: Snapshot) -> Decision:
+def wait_for_turn(snapshot: Snapshot) -> Decision:
     """Let the card wait behind the others, and say at which place."""
     ahead = snapshot.lane_ahead
     because = f"approved, {ordinal(len(ahead) + 1)} in the merge lane behind #{ahead[-1]}"
     return show_card(CardState.BLOCKED, because, Reason.MERGE_LANE)
 
 
-def lead(policy: Policy, snapshot: Snapshot, pull: CardPull) -> Decision:
+def lead(snapshot: Snapshot, pull: CardPull) -> Decision:
     because = f"1st in the merge lane: merging pull request #{pull.number}"
     return show_card(CardState.BLOCKED, because, Reason.MERGE_TURN)
 
@@ -115,7 +115,7 @@ def explain_merge_wait(policy: Policy, snapshot: Snapshot, event: MergeAwaited, 
             awaits = plain(event.because, 160)
             because = f"pull request #{pull.number} is waiting for {awaits}, and GitHub merges it then"
         return show_sentence(because, Reason.MERGE_QUEUE) + cancel_merge_if_unwanted(policy, snapshot)
-    here = _merge_step(policy, snapshot) is not None
+    here = _merge_step(snapshot) is not None
     if not here and is_dragged(policy, snapshot):
         return Decision((), ("the card has left the column in which it is merged",))
     why = plain(event.because.replace("_", " "), 160) or "it was taken back"
@@ -180,7 +180,7 @@ def cancel_merge_if_unwanted(policy: Policy, snapshot: Snapshot, *, moved: bool 
     pull = snapshot.open_pull
     if pull is None or not pull.awaits:
         return Decision()
-    step = _merge_step(policy, snapshot)
+    step = _merge_step(snapshot)
     requires = step.get("requires", "approved") if step is not None else merge_of(policy)
     if is_abandoned(policy, snapshot):
         because = "the card was given up"
@@ -199,7 +199,7 @@ def cancel_merge_if_unwanted(policy: Policy, snapshot: Snapshot, *, moved: bool 
     return Decision((CancelMerge(snapshot.card_id, pull.awaited_head, because),), (because,))
 
 
-def _merge_step(policy: Policy, snapshot: Snapshot) -> dict[str, Any] | None:
+def _merge_step(snapshot: Snapshot) -> dict[str, Any] | None:
     """Return the action of the card's column that merges; None where there is none."""
     column = snapshot.column_policy
     steps = column.entry_actions if column else ()

@@ -21,7 +21,7 @@ GONE = {
 
 @pytest.mark.parametrize("name", GONE)
 def test_a_run_at_work_is_paused_and_its_card_blocked(name: str) -> None:
-    decision = conclude_decision(POLICY, GONE[name], spread(POLICY, GONE[name]))
+    decision = conclude_decision(POLICY, GONE[name], spread(GONE[name]))
     stop = only(decision.intents, RunStopAsked)
     assert (stop.run_id, stop.how, stop.why) == (R1, "pause", WHY)
     assert states(decision.intents) == [CardState.BLOCKED]
@@ -34,7 +34,7 @@ def paused(**changes: Any) -> Snapshot:
 
 def test_it_goes_on_when_the_repository_is_back_whoever_tells_it() -> None:
     resumed = RunRequeued(R1, "resumed")
-    assert spread(POLICY, paused()).intents == (resumed,)
+    assert spread(paused()).intents == (resumed,)
     back = CardConverted(CARD, "I_1", "acme/shop", 12)
     assert resumed in asks(paused(), back)
     assert resumed not in asks(paused(repository="beta/shop"), back)
