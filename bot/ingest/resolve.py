@@ -87,7 +87,7 @@ def _cards_of_fact(services: Services, fact: facts.IssueFact) -> tuple[CardRow, 
         case facts.PullRequestRead(echo=True):
             known_cards = _find_known(services, fact.repository, fact.number)  # an unknown one costs no call
             with event_store.reading(services.engine) as db:
-                return tuple(card for card in known_cards if not _is_own(db, card, fact))
+                return tuple(card for card in known_cards if not _is_known(db, card, fact))
         case facts.BoxTicked():
             known_cards = find_cards(services, fact.repository, fact.number)
             with event_store.reading(services.engine) as db:
@@ -207,11 +207,10 @@ def _about_review(
 
 
 def _pull(services: Services, fact: facts.PullRequestRead, card: CardRow) -> EventFactory:
-    """Read the pull request, because deliveries come in any order; not for an echo that tells no news."""
-    if fact.echo:
-        with event_store.reading(services.engine) as db:
-            if _is_own(db, cards.get(db, card.card_id) or card, fact):
-                return no_events
+    """Read the pull request, because deliveries come in any order; not for one that tells no news."""
+    with event_store.reading(services.engine) as db:
+        if _is_known(db, cards.get(db, card.card_id) or card, fact):
+            return no_events
     seen = (fact.state, fact.draft, fact.head)
     if not fact.merged:  # a merged one stays as it is
         try:
@@ -227,7 +226,7 @@ def _pull(services: Services, fact: facts.PullRequestRead, card: CardRow) -> Eve
         if (
             known_card is None
             or known_card.pull_number != fact.number
-            or (fact.echo and _is_own(db, known_card, fact))
+            or (fact.echo and _is_known(db, known_card, fact))
         ):
             return ()
         if seen == (known_card.pull_state, known_card.pull_draft, known_card.pull_head):
@@ -237,11 +236,11 @@ def _pull(services: Services, fact: facts.PullRequestRead, card: CardRow) -> Eve
     return make
 
 
-def _is_own(db: Connection, card: CardRow, echo: facts.PullRequestRead) -> bool:
-    """Tell whether the card has the echo's facts, or a live run, which records its own acts."""
-    run = runs.get(db, card.run_id) if card.run_id else None
+def _is_known(db: Connection, card: CardRow, fact: facts.PullRequestRead) -> bool:
+    """Tell whether the card has these facts; or, for an echo, a live run, which records its own acts."""
+    run = runs.get(db, card.run_id) if fact.echo and card.run_id else None
     lives = run is not None and run.state is not RunState.ENDED
-    return lives or (card.pull_state, card.pull_draft, card.pull_head) == (echo.state, echo.draft, echo.head)
+    return lives or (card.pull_state, card.pull_draft, card.pull_head) == (fact.state, fact.draft, fact.head)
 
 
 def _read_unmerged(services: Services, fact: facts.MergeLeft, card: CardRow) -> EventFactory:

@@ -9,6 +9,7 @@ from sqlalchemy import Connection, Select, func, select
 
 from ledger import views
 from ledger.codec import decode, encode_event
+from ledger.db.column_types import stamp
 from ledger.db.rows import change, insert, value
 from ledger.db.statements import Statement, statement
 from ledger.db.tables import cursors, events
@@ -119,7 +120,7 @@ def append(
     versions = {first: current or 0}
     if expected is not None and versions[first] != expected:
         raise LateWriterError(first, expected, versions[first])
-    moment = at.astimezone(UTC)
+    moment, written = at.astimezone(UTC), stamp(at)
     recorded, rows = [], []
     for event in new:
         kind, body, event = encode_event(event)  # as a replay will see it, not as the writer meant it
@@ -128,7 +129,7 @@ def append(
         versions[stream] = (stream_version(db, stream) if current is None else current) + 1
         for check in views.view_checks():
             check(db, event)
-        digest = link(digest, seq, stream, versions[stream], at, kind=kind, body=body)
+        digest = link(digest, seq, stream, versions[stream], written, kind=kind, body=body)
         row = Recorded(seq, stream, versions[stream], moment, event)
         rows.append(
             {

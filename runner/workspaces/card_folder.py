@@ -12,7 +12,7 @@ import subprocess
 import tempfile
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
@@ -395,10 +395,15 @@ def _card_of(folder: Path) -> CardId:
 
 
 def _remove(what: str, path: Path) -> None:
-    """Remove a folder with programs: agents nest folders deeper than Python recurses, and remove rights.
+    """Remove a folder; with programs where agents nested folders deeper than Python recurses, or removed
+    rights.
 
     Raises WorkspaceError.
     """
+    with suppress(OSError, RecursionError):
+        shutil.rmtree(path)
+    if not os.path.lexists(path):
+        return
     done = _program(what, "rm", "-rf", "--", str(path))
     if done.returncode != 0:
         _program(what, "chmod", "-R", "u+rwx", "--", str(path))

@@ -2,6 +2,8 @@
 
 import os
 import stat
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -96,3 +98,26 @@ def test_a_clearing_that_was_cut_short_is_done_to_the_end(place: Folder) -> None
     place.clear(PATTERNS)
     assert left(place) == {}
     assert not (place.root / "home.old").exists()
+
+
+@pytest.fixture
+def shallow() -> Iterator[int]:
+    """Let Python recurse less deep, for `rm` takes seconds over a thousand folders."""
+    usual = sys.getrecursionlimit()
+    sys.setrecursionlimit(250)
+    yield 250
+    sys.setrecursionlimit(usual)
+
+
+def test_folders_that_are_nested_deeper_than_python_recurses_are_removed(place: Folder, shallow: int) -> None:
+    folder = os.open(place.repo, os.O_RDONLY)
+    for _ in range(shallow):
+        os.mkdir("d", dir_fd=folder)
+        inner = os.open("d", os.O_RDONLY, dir_fd=folder)
+        os.close(folder)
+        folder = inner
+    os.close(folder)
+    before = len(os.listdir("/proc/self/fd"))
+    place.destroy()
+    assert not place.root.exists()
+    assert len(os.listdir("/proc/self/fd")) == before

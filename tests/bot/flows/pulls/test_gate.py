@@ -356,3 +356,16 @@ def test_who_pushes_and_requests_changes_while_cardinal_publishes_finds_the_card
         "an agent works on the thread" in cardinal.card(item).because
         or "open review comment" in cardinal.card(item).because
     )
+
+
+@pytest.mark.after(scene=delivered)
+def test_a_delivery_that_tells_what_is_known_costs_no_call(cardinal: Cardinal) -> None:
+    pull = cardinal.pull_of(cardinal.newest)
+    cardinal.forge.store.pulls.set_draft(pull, True, actor=cardinal.person("alice"))
+    head = push(cardinal, pull, SOUND)
+    cardinal.forge.gateway.calls.clear()
+    cardinal.catch_up()
+    asked = [call for call in cardinal.calls("GET ") if call.endswith(f"/pulls/{pull.number}")]
+    assert len(asked) == 1  # by the first of the two
+    card = cardinal.card(cardinal.newest)
+    assert (card.pull_draft, card.pull_head) == (True, head)
