@@ -8,7 +8,7 @@ from rules.card.stops import describe_stop
 from rules.intents.internal import show_card
 from rules.intents.outbound import Decision, Say
 from rules.snapshot import Snapshot
-from rules.text import plain, sentence
+from rules.text import sentence
 
 _INSTEAD = "Add its issue to the board, or write one, and drag that card"
 SENTENCES: Mapping[PullCard, str] = {
@@ -34,8 +34,7 @@ def explain_pull_card(snapshot: Snapshot, *, entered: bool) -> Decision:
 
 def refuse_outside_owner(snapshot: Snapshot) -> Decision:
     """Block a card whose issue other people have the say over: nothing that is said there is obeyed."""
-    owner = plain(snapshot.board_owner, 60)
-    said = f"its issue is outside {owner}: cards of other owners are shown, but not worked on"
+    said = f"its issue is outside {snapshot.board_owner}: cards of other owners are shown, but not worked on"
     return show_card(CardState.BLOCKED, said, Reason.OUT_OF_REACH)
 
 
@@ -44,8 +43,7 @@ def spread(snapshot: Snapshot) -> Decision:
     if snapshot.archived:
         return Decision()
     if snapshot.is_outside_owner:
-        moved = refuse_outside_owner(snapshot)
-        return _pause(snapshot, "; ".join(map(str, moved.because))) + moved
+        return _pause(snapshot) + refuse_outside_owner(snapshot)
     if snapshot.pull_card:
         return explain_pull_card(snapshot, entered=False)
     if snapshot.archetype.IS_FINAL:
@@ -59,7 +57,7 @@ def spread(snapshot: Snapshot) -> Decision:
     return show_card()
 
 
-def _pause(snapshot: Snapshot, because: str) -> Decision:
+def _pause(snapshot: Snapshot, because: str = "") -> Decision:
     """Pause a run that a worker holds: its writes are refused."""
     run = snapshot.live_run
     if run is None or run.state not in RUN_HELD or run.stop_asked:

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from ledger.ids import NO_RUN, CardId, RunId
 from ledger.states import CardState, Reason, RunKind
 from rules.intents.outbound import Decision, Intent
-from rules.text import plain
 
 _THIS_CARD = CardId("")
 
@@ -31,7 +30,7 @@ def show_card(
 ) -> Decision:
     """Return that the card is shown: in a state, or in the one that it is in now."""
     shown = ShowCard(state=state, because=because, reason=reason, on_face=on_face)
-    return Decision((shown,), (plain(because, 300) if state else shown,))
+    return Decision((shown,), (shown,))
 
 
 def show_sentence(because: str, reason: Reason = Reason.OTHER) -> Decision:
