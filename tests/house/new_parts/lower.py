@@ -75,13 +75,13 @@ SAMPLES = {
         from ledger.states import CardState
         from rules.card.column_actions import consequence
         from rules.decide import decide
-        from tests.rules.scene import CARD, NOW, card, policy
+        from tests.rules.scene import CARD, NOW, card, policy, under
 
         stages = "[{name: work, persona: planner}]"
         night = policy(f"Tasks: {{archetype: inbox}}\\nNight: {{archetype: night_shift, stages: {stages}}}")
         print(consequence(night.column("Night")))
         moved = CardMoved(CARD, "Tasks", "Night", True, "alice", "write")
-        seen = card("Night", CardState.DRAFT)
+        seen = under(night, card("Night", CardState.DRAFT))
         print(*(type(one).__name__ for one in decide(night, seen, moved, NOW).intents))
         """,
         "Agents work while you sleep.\nChangeCardState UpdateFace QueueRun",
@@ -114,11 +114,11 @@ SAMPLES = {
         from ledger.states import CardState
         from rules.decide import decide
         from rules.errors import PolicyError
-        from tests.rules.scene import CARD, NOW, card, policy
+        from tests.rules.scene import CARD, NOW, card, policy, under
 
         greets = policy("Tasks: {archetype: inbox, on_entry: [{action: greet, text: Welcome}]}")
         moved = CardMoved(CARD, None, "Tasks", True, "alice", "write")
-        decided = decide(greets, card("Tasks", CardState.DRAFT), moved, NOW)
+        decided = decide(greets, under(greets, card("Tasks", CardState.DRAFT)), moved, NOW)
         print(*(one.text for one in decided.intents if hasattr(one, "text")))
         try:
             policy("Done: {archetype: terminal, on_entry: [{action: greet, text: Welcome}]}")
