@@ -49,6 +49,18 @@ def test_each_cell_is_in_one_group_and_no_group_has_a_point_twice() -> None:
         assert all(len({cell.point for cell in group}) == len(group) for group in groups)
 
 
+@pytest.mark.parametrize("point", ["commit:-@a#1", "commit:-@a#2"], ids=["there", "gone"])
+def test_a_point_that_does_not_come_is_no_cell_only_where_a_quiet_play_lacks_it_too(
+    monkeypatch: pytest.MonkeyPatch, point: str
+) -> None:
+    for name in ("play", "quiet"):
+        monkeypatch.setattr(playing, name, lambda *_: playing.Played(("commit:-@a#1",), (), None))
+    failures = cells.play_alone(Cell("quiet", point, Fault.KILL_AFTER))
+    assert [failure.found for failure in failures] == ["it never struck: its point did not come"] * (
+        point == "commit:-@a#1"
+    )
+
+
 def assert_recorded(names: Iterable[str]) -> None:
     """Assert that these stories reach the sites of the record, and no others."""
     points = record.points_of((name, playing.quiet(name).trace) for name in names)
