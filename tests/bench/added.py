@@ -91,9 +91,12 @@ def measure(*, quick: bool) -> Iterator[Figure]:
         bare = [_bare(agent, 0.0) for _ in range(count)]
         yield from _figures(agent, runs[agent], bare)
         if slow:
-            took_s, bare_s = slow[agent][-1].took_s, _bare(agent, THINKING_S).took_s
-            note = f"{took_s:.1f} s over {bare_s:.1f} s; the model takes {THINKING_S:g} s for each answer"
-            yield Figure(f"{agent}_thinking_run_over_bare", took_s / bare_s, "times", MAX_TIMES, note)
+            yield _ratio(
+                f"{agent}_thinking_run_over_bare",
+                slow[agent][-1:],
+                [_bare(agent, THINKING_S)],
+                f"the model takes {THINKING_S:g} s for each answer",
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,9 +113,7 @@ def _figures(agent: str, runs: Sequence[Played], bare: Sequence[Played]) -> Iter
     first_s = percentile([one.first_call_s for one in runs], 0.5)
     note = f"the middle of {len(runs)} drags of a card with a new checkout; the agent's own start is in it"
     yield Figure(f"{agent}_drag_to_first_model_call", first_s, "s", MAX_FIRST_CALL_S, note)
-    took_s, bare_s = (percentile([one.took_s for one in some], 0.5) for some in (runs, bare))
-    note = f"{took_s:.1f} s from claim to pull request over {bare_s:.1f} s; a model that answers at once"
-    yield Figure(f"{agent}_run_over_bare", took_s / bare_s, "times", MAX_TIMES, note)
+    yield _ratio(f"{agent}_run_over_bare", runs, bare, "a model that answers at once")
     parts = {"tools": _added_tools(runs[-1], bare[-1]), **(runs[-1].parts or {})}
     listed = ", ".join(f"{name} {tokens:.0f}" for name, tokens in parts.items())
     yield Figure(
@@ -125,6 +126,17 @@ def _figures(agent: str, runs: Sequence[Played], bare: Sequence[Played]) -> Iter
     )
     sizes = (round(_tokens(one[-1].requests[-1].body)) for one in (runs, bare))
     yield Figure(f"{agent}_last_request", next(sizes), "tokens", note=f"the bare program's has {next(sizes)}")
+
+
+def _ratio(name: str, runs: Sequence[Played], bare: Sequence[Played], model: str) -> Figure:
+    """Return the run's middle time over the bare program's; the note says what is in each."""
+    took_s, bare_s = (percentile([one.took_s for one in some], 0.5) for some in (runs, bare))
+    answers, bare_answers = (len(some[-1].requests) for some in (runs, bare))
+    note = (
+        f"{took_s:.1f} s from claim to the run's end: checkout, plan, work, guards, push, {answers} answers "
+        f"of the model; over {bare_s:.1f} s of one container: the work alone, {bare_answers} answers; {model}"
+    )
+    return Figure(name, took_s / bare_s, "times", MAX_TIMES, note)
 
 
 def _scenario(folder: Path, thinking_s: float, *, bare: bool) -> Path:
