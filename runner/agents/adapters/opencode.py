@@ -108,6 +108,7 @@ class OpenCodeDialogue(JsonLinesDialogue):
             "home": layout.home,
             "hides": _HIDES,
             "message": message,
+            "catalogue": provider != "compatible",  # whose models and limits the settings say whole
             "config": _config(task, layout, provider, model, chat=chat),
         }
         self._layout = layout

@@ -225,6 +225,7 @@ def test_no_key_is_told_and_every_call_goes_to_the_gateway() -> None:
         assert config["enabled_providers"] == [own]
         assert said["message"]["model"] == {"providerID": own, "modelID": name}
         assert AGENT.provider(model) == provider
+        assert said["catalogue"] == (provider != "compatible")
         assert AGENT.models(model) == (name,)
 
 

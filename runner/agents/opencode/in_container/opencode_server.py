@@ -172,8 +172,14 @@ class OpencodeServer:
         shell.chmod(0o755)
         config = {**opening["config"], "shell": str(shell)}
         kept = Path(opening["home"], ".local/share")
+        models = {}
+        if not opening["catalogue"]:  # it holds every provider's models, and reading it takes seconds
+            empty = self.place / "models.json"
+            empty.write_text("{}")
+            models = {"OPENCODE_MODELS_PATH": str(empty)}
         return {
             **os.environ,
+            **models,
             "OPENCODE_SERVER_PASSWORD": self._password,
             "OPENCODE_CONFIG_CONTENT": json.dumps(config),
             "OPENCODE_TEST_HOME": str(self.place),
