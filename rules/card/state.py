@@ -87,7 +87,7 @@ def conclude_decision(policy: Policy, snapshot: Snapshot, decision: Decision) ->
     steps = (list_steps(policy, snapshot, it) if isinstance(it, ShowCard) else (it,) for it in asked)
     once = dict.fromkeys(intent for step in steps for intent in step if not isinstance(intent, refused))
     lines = (shown.get(line, line) for line in decision.because)
-    said = (line.because if isinstance(line, ShowCard) else line for line in lines)
+    said = (plain(line.because, 300) if isinstance(line, ShowCard) else line for line in lines)
     return Decision(tuple(once), tuple(dict.fromkeys(line for line in said if line)))
 
 

@@ -105,7 +105,7 @@ def _clean_line(raw: bytes) -> bytes:
 MAX_BUNDLE_BYTES = 200_000_000  # commits and uncommitted files together, as git packs them
 MAX_SESSION_BYTES = 100_000_000
 HOLD_S = 900.0  # nothing else renews the claim while blobs move
-KEPT_WITHIN_S = 30.0  # of a store that is away or full when a run halts: people wait for that
+KEPT_WITHIN_S = 30.0  # how long a run that halts waits for a store that is away or full
 LIVE_TRIES = 3
 LIVE_HOLD_S = 120.0  # the same at an interval: longer than a store may be silent
 KEPT, FILES = "kept", "files"  # the run's names in the mirror

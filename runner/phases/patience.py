@@ -12,17 +12,13 @@ T = TypeVar("T")
 AGAIN_S = 2.0  # between two questions to a store that is away
 
 
-def _say_nothing(_: StoreError) -> None:
-    """Let nobody know of the wait."""
-
-
 def wait_for_store(
     act: Callable[[], T],
     beat: Beat,
     *,
     writes: bool = False,
     within_s: float | None = None,
-    say: Callable[[StoreError], None] = _say_nothing,
+    say: Callable[[StoreError], None] | None = None,
 ) -> T:
     """Return the result of `act`; while the store is away, ask again as a start asks GitHub.
 
@@ -39,7 +35,7 @@ def wait_for_store(
         except StoreError as error:
             if isinstance(error, OversizedBlobError) or not (error.away or writes):
                 raise
-            if not waits:
+            if say is not None and not waits:
                 say(error)
             waits = True
             raise RemoteAwayError(str(error), AGAIN_S) from error

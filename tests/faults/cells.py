@@ -95,8 +95,8 @@ def play_together(cells: Sequence[Cell]) -> tuple[list[Failure], tuple[str, ...]
 def play_alone(cell: Cell) -> list[Failure]:
     """Play one cell; return its failure, also where its point did not come: then it was never tried.
 
-    How often a run that really works writes, the wall's clock decides: its last points may lack in a quiet
-    play, too, and are no cells of that.
+    How often a working run writes depends on the wall's clock: a quiet play may lack its last points as well,
+    and then they are no cells.
     """
     for _ in range(TRIES):
         played = playing.play(cell.story, {cell.point: cell.fault})
@@ -113,6 +113,8 @@ def play_twice(cell: Cell, pairs: set[tuple[str, str]]) -> list[Failure]:
     of classes is not among the `pairs` that were played before; return what failed.
     """
     first = playing.play(cell.story, {cell.point: cell.fault})
+    if not first.struck:
+        return play_alone(cell)
     begins = first.trace.index(cell.point) + 1
     failures = []
     for point in first.trace[begins : begins + RECOVERY]:

@@ -59,6 +59,7 @@ def test_a_point_that_does_not_come_is_no_cell_only_where_a_quiet_play_lacks_it_
     assert [failure.found for failure in failures] == ["it never struck: its point did not come"] * (
         point == "commit:-@a#1"
     )
+    assert cells.play_twice(Cell("quiet", point, Fault.KILL_AFTER), set()) == failures
 
 
 def assert_recorded(names: Iterable[str]) -> None:

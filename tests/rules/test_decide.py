@@ -17,10 +17,11 @@ from ledger.events.run import Progressed
 from ledger.ids import EntryKey
 from ledger.states import CardState, check_card_step
 from rules.answers import all_rules, answers
-from rules.card.state import derive, legal_way
+from rules.card.state import conclude_decision, derive, legal_way
 from rules.decide import decide
 from rules.errors import TwoRulesError
 from rules.explain import card_status, why
+from rules.intents.internal import show_card
 from rules.intents.outbound import Decision
 from rules.policy.model import Policy
 from rules.registry import ARCHETYPES
@@ -113,6 +114,15 @@ def test_a_boards_event_needs_no_card_and_a_cards_event_without_one_asks_for_not
     unknown = decide(POLICY, None, CardArchived(CARD, "deleted"), NOW)
     assert unknown.intents == ()
     assert unknown.because
+
+
+def test_a_sentence_is_plain_and_short_also_where_the_card_need_not_be_shown() -> None:
+    shown = show_card(CardState.BLOCKED, f"a\u202eb\n{'x' * 400}")
+    (alone,) = conclude_decision(POLICY, card(), Decision((), shown.because)).because
+    assert (alone,) == conclude_decision(POLICY, card(), shown).because
+    assert isinstance(alone, str)
+    assert len(alone) <= 300
+    assert not {"\u202e", "\n"} & {*alone}
 
 
 def test_what_was_published_asks_for_nothing() -> None:
