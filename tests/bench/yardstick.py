@@ -197,12 +197,17 @@ def _kill_again_and_again(fleet: Fleet) -> None:
 def end_sessions(fleet: Fleet) -> None:
     """Have PostgreSQL end every session at work, twice a second."""
     end = time.monotonic() + 60 * fleet.share
-    those = "datname = current_database() AND pid <> pg_backend_pid()"
-    query = f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE {those} AND state LIKE ANY(%s)"
     with psycopg.connect(fleet.url, autocommit=True) as db:
         while time.monotonic() < end:
-            fleet.ended += db.execute(query, (["active", "idle in transaction"],)).rowcount
+            fleet.ended += end_those_at_work(db)
             time.sleep(KILL_PAUSE_S)
+
+
+def end_those_at_work(db: psycopg.Connection) -> int:
+    """End the sessions that are at work at this moment; return how many."""
+    those = "datname = current_database() AND pid <> pg_backend_pid()"
+    query = f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE {those} AND state LIKE ANY(%s)"
+    return db.execute(query, (["active", "idle in transaction"],)).rowcount
 
 
 def _exhaust_connections(fleet: Fleet) -> None:

@@ -3,12 +3,14 @@
 import os
 from pathlib import Path
 
+import psycopg
 import pytest
 
 from tests.bench import yardstick
 from tests.waiting import until
 
 SHARE = 0.05  # of the yardstick's times
+ENDED = 5  # moments at which sessions are ended
 
 
 @pytest.mark.timeout(600)
@@ -20,6 +22,7 @@ def test_what_was_accepted_is_in_the_log_once_after_a_restart_and_ended_sessions
             lambda: any(it["kind"] == "accepted" for _, it in fleet.replicas[0].records), "jobs are accepted"
         )
         yardstick.restart_database(fleet)
-        yardstick.end_sessions(fleet)
+        with psycopg.connect(fleet.url, autocommit=True) as db:
+            for _ in range(ENDED):  # a quick machine is at work for a moment only
+                until(lambda: yardstick.end_those_at_work(db), "a session at work is ended", every_s=0)
         assert yardstick.find_wrong_jobs(fleet) == []
-    assert fleet.ended > 0
